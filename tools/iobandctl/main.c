@@ -138,9 +138,8 @@ static const struct verb *find_verb(const char *name)
 			return verbs[i];
 	}
 	near = near_miss(name);
-	fail(EXIT_USAGE, "there is no verb '%s'; %s%s%s'iobandctl help' lists them",
-	     name, near ? "did you mean '" : "", near ? near->name : "",
-	     near ? "'? " : "");
+	fail(EXIT_USAGE, "there is no verb '%s'; %s%s%s'iobandctl help' lists them", name,
+	     near ? "did you mean '" : "", near ? near->name : "", near ? "'? " : "");
 	return NULL;
 }
 

@@ -109,7 +109,7 @@ MUTANTS = [
         "unit",
     ),
     ("conf-read.c", "check_settings, check_bounds }", "check_settings }", "unit"),
-    ("conf-read.c", "check_own_group,\n\t\t\t  check_bounds }", "check_own_group }", "unit"),
+    ("conf-read.c", "check_own_group, check_bounds }", "check_own_group }", "unit"),
     ("parse.c", 'if (is_path && span_is(word, "A"))', "if (is_path)", "unit"),
     ("parse.c", "(colon || *word.start != ':')", "*word.start != ':'", "unit"),
     ("reach.c", "!child || is_runnable(child)", "!child", "unit"),

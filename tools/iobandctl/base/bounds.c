@@ -64,13 +64,11 @@ static bool is_digits(struct span text)
 #define MOST_SAYS "that is too long: 10s is the most, and none is for no target"
 #define LEAST_SAYS "that is no time: 1us is the least, and none is for no target"
 
-static int wrong_latency(const char *text, const char *what,
-			 struct problem *problem)
+static int wrong_latency(const char *text, const char *what, struct problem *problem)
 {
 	char shown[48];
 
-	return problem_set(problem, "'%s': %s", span_show(span_of(text), shown),
-			   what);
+	return problem_set(problem, "'%s': %s", span_show(span_of(text), shown), what);
 }
 
 /*
@@ -96,8 +94,7 @@ int latency_read(const char *text, uint64_t *us, struct problem *problem)
 		return wrong_latency(text, MOST_SAYS, problem);
 	*us *= unit;
 	if (has_point && read_fraction(rest, unit, us))
-		return wrong_latency(text, "a latency comes to whole microseconds",
-				     problem);
+		return wrong_latency(text, "a latency comes to whole microseconds", problem);
 	if (*us > LATENCY_MAX_US)
 		return wrong_latency(text, MOST_SAYS, problem);
 	if (!*us)
@@ -119,8 +116,7 @@ char *latency_text(uint64_t us)
 		return xstrdup(bound_kinds[LATENCY].none);
 	while (us % units[unit].us)
 		unit--;
-	return xasprintf("%llu%s", (unsigned long long)us / units[unit].us,
-			 units[unit].name);
+	return xasprintf("%llu%s", (unsigned long long)us / units[unit].us, units[unit].name);
 }
 
 /* Check whether a group has a bound of a kind. */
@@ -131,8 +127,7 @@ bool bound_is_set(const struct bounds *bounds, enum bound bound)
 }
 
 /* Compare a bound of a kind. */
-bool bound_is(const struct bounds *bounds, const struct bounds *other,
-	      enum bound bound)
+bool bound_is(const struct bounds *bounds, const struct bounds *other, enum bound bound)
 {
 	return bound >= LATENCY ?
 	       bounds->latency_us[bound - LATENCY] ==
@@ -160,8 +155,7 @@ int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 {
 	*given = RATES_ALL;
 	if (bound >= LATENCY)
-		return latency_read(text, &bounds->latency_us[bound - LATENCY],
-				    problem);
+		return latency_read(text, &bounds->latency_us[bound - LATENCY], problem);
 	return rates_read(text, bound, &bounds->of[bound], given, problem);
 }
 
@@ -183,8 +177,7 @@ char *bound_text(const struct bounds *bounds, enum bound bound)
 char *bound_list(const struct bounds *bounds, enum bound bound)
 {
 	return bound >= LATENCY ?
-	       xasprintf("%llu",
-			 (unsigned long long)bounds->latency_us[bound - LATENCY]) :
+	       xasprintf("%llu", (unsigned long long)bounds->latency_us[bound - LATENCY]) :
 	       rates_list(&bounds->of[bound], bound);
 }
 
@@ -193,8 +186,7 @@ char *bound_list(const struct bounds *bounds, enum bound bound)
  * @given: the rates to write, a bit for each; the others remain unchanged
  * Return: the words, to be freed.
  */
-char *bound_words(const struct bounds *bounds, enum bound bound,
-		  unsigned int given)
+char *bound_words(const struct bounds *bounds, enum bound bound, unsigned int given)
 {
 	if (bound < LATENCY)
 		return rates_words(&bounds->of[bound], bound, given);
@@ -219,8 +211,7 @@ enum rate bounds_conflict(const struct bounds *bounds)
 	const struct rates *min = &bounds->of[MINIMUM];
 	int rate = 0;
 
-	while (rate < RATES &&
-	       (!max->rate[rate] || min->rate[rate] <= max->rate[rate]))
+	while (rate < RATES && (!max->rate[rate] || min->rate[rate] <= max->rate[rate]))
 		rate++;
 	return rate;
 }
@@ -238,8 +229,7 @@ int bounds_check(const struct bounds *bounds, struct problem *problem)
 		return 0;
 	most = rate_text(&bounds->of[MAXIMUM], MAXIMUM, rate);
 	least = rate_text(&bounds->of[MINIMUM], MINIMUM, rate);
-	problem_set(problem,
-		    "a minimum of %s=%s is more than the maximum of %s=%s",
+	problem_set(problem, "a minimum of %s=%s is more than the maximum of %s=%s",
 		    rate_names[rate], least, rate_names[rate], most);
 	free(most);
 	free(least);

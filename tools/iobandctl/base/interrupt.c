@@ -28,8 +28,7 @@ int interrupt_check(void)
 		return EXIT_OK;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		if (sigismember(&pending, ends[i]) == 1)
-			return fail(EXIT_FAILED, "interrupted: %s",
-				    strsignal(ends[i]));
+			return fail(EXIT_FAILED, "interrupted: %s", strsignal(ends[i]));
 	}
 	return EXIT_OK;
 }

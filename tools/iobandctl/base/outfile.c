@@ -14,8 +14,7 @@
 
 static int report(const struct outfile *outfile, int error)
 {
-	return fail(exit_code_of(error), "cannot write %s: %s", outfile->path,
-		    strerror(error));
+	return fail(exit_code_of(error), "cannot write %s: %s", outfile->path, strerror(error));
 }
 
 /* Give the file the mode that open() would have given it. */

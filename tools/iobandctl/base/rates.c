@@ -159,8 +159,7 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 		if (rate < 0)
 			return -1;
 		if (*given & 1U << rate)
-			return problem_set(problem, "%s= is given twice",
-					   rate_names[rate]);
+			return problem_set(problem, "%s= is given twice", rate_names[rate]);
 		if (read_rate(value, rate, bound, &rates->rate[rate], problem))
 			return -1;
 	}
@@ -352,8 +351,7 @@ char *rates_list(const struct rates *rates, enum bound bound)
  * @given: the rates to write, a bit for each; the others remain unchanged
  * Return: the words, to be freed.
  */
-char *rates_words(const struct rates *rates, enum bound bound,
-		  unsigned int given)
+char *rates_words(const struct rates *rates, enum bound bound, unsigned int given)
 {
 	char *texts[RATES] = { NULL };
 	bool all_none = given == RATES_ALL && !rates_are_set(rates);

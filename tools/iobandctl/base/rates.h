@@ -20,8 +20,7 @@ enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 #define RATES_ALL ((1U << RATES) - 1)
 
 /* The kinds of bounds: maximum and minimum rates, latency targets of reads and of writes. */
-enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, WRITE_LATENCY,
-	BOUNDS };
+enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, WRITE_LATENCY, BOUNDS };
 
 /* A maximum or a minimum of a group. */
 struct rates {
@@ -54,7 +53,6 @@ char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
 char *rates_text(const struct rates *rates);
 char *rates_numbers(const struct rates *rates);
 char *rates_list(const struct rates *rates, enum bound bound);
-char *rates_words(const struct rates *rates, enum bound bound,
-		  unsigned int given);
+char *rates_words(const struct rates *rates, enum bound bound, unsigned int given);
 
 #endif

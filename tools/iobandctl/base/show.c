@@ -21,8 +21,7 @@
  */
 char *show(const char *text, FILE *stream)
 {
-	bool ascii = isatty(fileno(stream)) &&
-		     strcmp(nl_langinfo(CODESET), "UTF-8");
+	bool ascii = isatty(fileno(stream)) && strcmp(nl_langinfo(CODESET), "UTF-8");
 
 	return text_visible(text, ascii);
 }

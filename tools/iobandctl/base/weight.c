@@ -41,8 +41,7 @@ uint64_t weight_of(const char *text)
 
 	if (text && !strcmp(text, "idle"))
 		return IOBAND_WEIGHT_IDLE;
-	return text && span_u64(span_of(text), IOBAND_WEIGHT_MAX, &weight) ?
-	       weight : 0;
+	return text && span_u64(span_of(text), IOBAND_WEIGHT_MAX, &weight) ? weight : 0;
 }
 
 /* Write a weight in the notation of the command line.  Return: the text, to be freed. */
@@ -50,8 +49,7 @@ char *weight_text(uint64_t weight)
 {
 	if (weight == IOBAND_WEIGHT_IDLE)
 		return xstrdup("idle");
-	return weight ? xasprintf("%llu", (unsigned long long)weight) :
-			xstrdup("default");
+	return weight ? xasprintf("%llu", (unsigned long long)weight) : xstrdup("default");
 }
 
 /*

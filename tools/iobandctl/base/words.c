@@ -97,8 +97,7 @@ bool span_key(struct span word, struct span *key, struct span *value)
 /* Compare with a string. */
 bool span_is(struct span span, const char *text)
 {
-	return span.length == strlen(text) &&
-	       !memcmp(span.start, text, span.length);
+	return span.length == strlen(text) && !memcmp(span.start, text, span.length);
 }
 
 /*
@@ -132,8 +131,7 @@ bool span_u64(struct span span, uint64_t max, uint64_t *value)
  */
 bool span_copy(struct span span, char *buffer, size_t size)
 {
-	if (!span.length || span.length >= size ||
-	    memchr(span.start, 0, span.length))
+	if (!span.length || span.length >= size || memchr(span.start, 0, span.length))
 		return false;
 	memcpy(buffer, span.start, span.length);
 	buffer[span.length] = 0;
@@ -278,8 +276,7 @@ char *text_escape(const char *text)
 
 static bool is_odd_in_pattern(unsigned int code)
 {
-	return is_odd_in_word(code) || code == '*' || code == '?' ||
-	       code == '[' || code == ']';
+	return is_odd_in_word(code) || code == '*' || code == '?' || code == '[' || code == ']';
 }
 
 /*
@@ -328,8 +325,7 @@ static char *escape_in_json(char *end, unsigned int code)
 {
 	if (code < 0x10000)
 		return end + sprintf(end, "\\u%04x", code);
-	return end + sprintf(end, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
-			     0xdc00 + (code & 0x3ff));
+	return end + sprintf(end, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
 }
 
 /*
@@ -370,7 +366,6 @@ const char *span_show(struct span span, char buffer[48])
 {
 	int shown = span.length > 43 ? 43 : span.length;
 
-	sprintf(buffer, "%.*s%s", shown, span.start,
-		span.length > 43 ? "..." : "");
+	sprintf(buffer, "%.*s%s", shown, span.start, span.length > 43 ? "..." : "");
 	return buffer;
 }

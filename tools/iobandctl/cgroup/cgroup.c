@@ -24,8 +24,7 @@ static const char *strip_root(const char *root, const char *path)
 
 	while (length && root[length - 1] == '/')
 		length--;
-	if (!strncmp(path, root, length) &&
-	    (!path[length] || path[length] == '/'))
+	if (!strncmp(path, root, length) && (!path[length] || path[length] == '/'))
 		return path + length;
 	return path;
 }
@@ -52,11 +51,9 @@ int cgroup_path(const char *root, const char *spelled,
 		if (!part.length || span_is(part, "."))
 			continue;
 		if (span_is(part, ".."))
-			return problem_set(problem, "'%.256s' has a '..' in it",
-					   spelled);
+			return problem_set(problem, "'%.256s' has a '..' in it", spelled);
 		if (length + part.length + 2 > CGROUP_PATH_SIZE)
-			return problem_set(problem,
-					   "the path of a cgroup is too long");
+			return problem_set(problem, "the path of a cgroup is too long");
 		path[length++] = '/';
 		memcpy(path + length, part.start, part.length);
 		length += part.length;
@@ -65,8 +62,7 @@ int cgroup_path(const char *root, const char *spelled,
 	return 0;
 }
 
-static char *file_in(const struct hierarchy *hierarchy, const char *path,
-		     const char *file)
+static char *file_in(const struct hierarchy *hierarchy, const char *path, const char *file)
 {
 	return xasprintf("%s%s%s%s", hierarchy->root,
 			 strcmp(path, "/") ? path : "", *file ? "/" : "", file);
@@ -95,8 +91,7 @@ bool hierarchy_is_whole(const struct hierarchy *hierarchy)
 {
 	/* Every cgroup but the root has the first file, only the root has the second. */
 	bool is_v2 = hierarchy->version == 2;
-	char *name = file_in(hierarchy, "/",
-			     is_v2 ? "cgroup.events" : "release_agent");
+	char *name = file_in(hierarchy, "/", is_v2 ? "cgroup.events" : "release_agent");
 	bool exists = !access(name, F_OK);
 
 	free(name);
@@ -195,8 +190,7 @@ static void nearest_with_io(const struct hierarchy *hierarchy, char *path)
 	}
 }
 
-static int refuse_without_io(const struct hierarchy *hierarchy,
-			     const char *path)
+static int refuse_without_io(const struct hierarchy *hierarchy, const char *path)
 {
 	char *how = explain_io(hierarchy, path);
 	char *owner = xstrdup(path);
@@ -229,8 +223,7 @@ int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 			    "there is no cgroup %s in %s: %s; a unit has one while it runs ('systemctl show -P ControlGroup UNIT' prints it), and iobandctl-watch sets what ioband.conf(5) says of it whenever it starts",
 			    path, hierarchy->root, strerror(error));
 	if (error)
-		return fail(exit_code_of(error),
-			    "there is no cgroup %s in %s: %s", path,
+		return fail(exit_code_of(error), "there is no cgroup %s in %s: %s", path,
 			    hierarchy->root, strerror(error));
 	if (hierarchy->version == 2 && path[1] && !cgroup_has_io(hierarchy, path))
 		return refuse_without_io(hierarchy, path);

@@ -16,8 +16,7 @@ static bool better(struct libmnt_fs *mount, struct libmnt_fs *best)
 {
 	const char *root = mnt_fs_get_root(mount);
 
-	return !best || (root && !strcmp(root, "/") &&
-			 strcmp(mnt_fs_get_root(best), "/"));
+	return !best || (root && !strcmp(root, "/") && strcmp(mnt_fs_get_root(best), "/"));
 }
 
 static bool is_blkio(struct libmnt_fs *mount)
@@ -33,8 +32,7 @@ static bool is_v2(struct libmnt_fs *mount)
 	return !strcmp(mnt_fs_get_fstype(mount), "cgroup2");
 }
 
-static struct libmnt_fs *find(struct libmnt_table *mounts,
-			      bool (*wanted)(struct libmnt_fs *mount))
+static struct libmnt_fs *find(struct libmnt_table *mounts, bool (*wanted)(struct libmnt_fs *mount))
 {
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct libmnt_fs *mount, *best = NULL;
@@ -65,8 +63,7 @@ bool hierarchy_look(struct hierarchy *hierarchy)
 		}
 	}
 	if (mount)
-		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s",
-			 mnt_fs_get_target(mount));
+		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s", mnt_fs_get_target(mount));
 	mnt_unref_table(mounts);
 	return mount;
 }
@@ -94,7 +91,5 @@ bool hierarchy_is_cgroup(const char *directory)
 
 	error = is_kernels ? do_statfs(directory, &info) :
 			     reach_run(do_statfs, directory, &info, sizeof(info));
-	return !error &&
-	       (info.f_type == CGROUP2_SUPER_MAGIC ||
-		info.f_type == CGROUP_SUPER_MAGIC);
+	return !error && (info.f_type == CGROUP2_SUPER_MAGIC || info.f_type == CGROUP_SUPER_MAGIC);
 }

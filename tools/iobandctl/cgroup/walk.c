@@ -38,8 +38,7 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
  * Cgroups that disappear during the walk are skipped.
  * Return: the exit code of the last visit.
  */
-int cgroup_walk(const struct hierarchy *hierarchy, const char *path,
-		cgroup_visit visit, void *data)
+int cgroup_walk(const struct hierarchy *hierarchy, const char *path, cgroup_visit visit, void *data)
 {
 	char *name = xasprintf("%s%s", hierarchy->root, path[1] ? path : "");
 	struct stat info;

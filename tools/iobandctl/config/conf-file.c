@@ -94,8 +94,7 @@ static void say(const struct problem *problem)
  * @next: where to go on; 0 for the first
  * @problem: its place, and what the unit means now
  */
-bool conf_next_plain(const struct conf *conf, size_t *next,
-		     struct problem *problem)
+bool conf_next_plain(const struct conf *conf, size_t *next, struct problem *problem)
 {
 	static const enum conf_key keys[] = { KEY_MAXIMUM, KEY_MINIMUM };
 	char where[256];
@@ -109,8 +108,7 @@ bool conf_next_plain(const struct conf *conf, size_t *next,
 		if (!value->text || !rates_plain(value->text, &word))
 			continue;
 		conf_where(conf, &value->place, where, sizeof(where));
-		problem_set(problem, "%s: " RATES_PLAIN_SAYS, where,
-			    (int)word.length, word.start);
+		problem_set(problem, "%s: " RATES_PLAIN_SAYS, where, (int)word.length, word.start);
 		return true;
 	}
 	return false;

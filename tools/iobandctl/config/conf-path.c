@@ -100,8 +100,7 @@ static void unquote(const char *pattern, char *path)
 	*path = 0;
 }
 
-static int check_name(const char *name, size_t length, bool is_pattern,
-		      struct problem *problem)
+static int check_name(const char *name, size_t length, bool is_pattern, struct problem *problem)
 {
 	if (!length)
 		return problem_set(problem, "there is no name between two '/'");
@@ -109,25 +108,21 @@ static int check_name(const char *name, size_t length, bool is_pattern,
 		return problem_set(problem,
 				   "no cgroup is called '.' or '..': write its path from the root");
 	if (!is_pattern && length > NAME_LENGTH_MAX)
-		return problem_set(problem,
-				   "a name of %zu bytes is too long: %d are the most",
+		return problem_set(problem, "a name of %zu bytes is too long: %d are the most",
 				   length, NAME_LENGTH_MAX);
 	return 0;
 }
 
-static int check_path(const char *path, bool is_pattern,
-		      struct problem *problem)
+static int check_path(const char *path, bool is_pattern, struct problem *problem)
 {
 	size_t length = strlen(path), levels = 0;
 
 	if (!path[1])
-		return problem_set(problem,
-				   "the cgroup at the root is written as root");
+		return problem_set(problem, "the cgroup at the root is written as root");
 	if (strchr(path, '\n'))
 		return problem_set(problem, "no cgroup has a newline in its name");
 	if (!is_pattern && length >= CGROUP_PATH_SIZE)
-		return problem_set(problem,
-				   "a path of %zu bytes is too long: %d are the most",
+		return problem_set(problem, "a path of %zu bytes is too long: %d are the most",
 				   length, CGROUP_PATH_SIZE - 1);
 	for (; *path; levels++) {
 		length = strcspn(++path, "/");
@@ -242,8 +237,7 @@ size_t conf_next_named(const struct conf *conf, size_t i)
 	return i;
 }
 
-static void add(struct conf_matches *matches,
-		const struct conf_section *section)
+static void add(struct conf_matches *matches, const struct conf_section *section)
 {
 	matches->v = xgrow(matches->v, matches->n, sizeof(*matches->v));
 	matches->v[matches->n++] = section;
@@ -257,8 +251,7 @@ static void add(struct conf_matches *matches,
  *
  * A star matches any part of a name, but no slash.
  */
-void conf_match(const struct conf *conf, const char *path,
-		struct conf_matches *matches)
+void conf_match(const struct conf *conf, const char *path, struct conf_matches *matches)
 {
 	*matches = (struct conf_matches){ .n = 0 };
 	for (size_t i = lower_bound(conf, path);
@@ -286,8 +279,7 @@ bool conf_is_open_at(const struct conf_section *group, const char *path)
 		name = end;
 		end = strchr(name + 1, '/');
 	}
-	head = end ? xstrndup(group->path, end - group->path) :
-		     xstrdup(group->path);
+	head = end ? xstrndup(group->path, end - group->path) : xstrdup(group->path);
 	is = has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
 	free(head);
 	return is;
@@ -303,22 +295,18 @@ void conf_matches_free(struct conf_matches *matches)
 /* Check whether a section applies to a tree; "-" stands for the tree of the pool. */
 static bool is_about(const char *its_device, const char *device)
 {
-	return !its_device ||
-	       !strcmp(its_device, device ? device : CONF_POOL_TREE);
+	return !its_device || !strcmp(its_device, device ? device : CONF_POOL_TREE);
 }
 
 /* The precedence of a cgroup's section in a tree; 0 if it does not apply there. */
-static int fit(const struct conf_section *group, const char *pool,
-	       const char *device)
+static int fit(const struct conf_section *group, const char *pool, const char *device)
 {
 	const char *its_pool = conf_pool(group);
 	const char *its_device = conf_text(group, KEY_DEVICE);
 
-	if ((its_pool && strcmp(its_pool, pool)) ||
-	    !is_about(its_device, device))
+	if ((its_pool && strcmp(its_pool, pool)) || !is_about(its_device, device))
 		return 0;
-	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) +
-	       (its_pool ? 1 : 0);
+	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) + (its_pool ? 1 : 0);
 }
 
 /*
@@ -332,9 +320,8 @@ static int fit(const struct conf_section *group, const char *pool,
  * for all, and a later section over an earlier one.
  * Return: the section, or NULL.
  */
-const struct conf_section *conf_setting_in(const struct conf_matches *matches,
-					   enum conf_key key, const char *pool,
-					   const char *device)
+const struct conf_section *conf_setting_in(const struct conf_matches *matches, enum conf_key key,
+					   const char *pool, const char *device)
 {
 	const struct conf_section *best = NULL;
 	int closest = 0;
@@ -360,9 +347,8 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches,
  * @device: as in conf_setting_in()
  * Return: the section, or NULL.
  */
-const struct conf_section *conf_setting_of(const struct conf *conf,
-					   enum conf_key key, const char *path,
-					   const char *pool, const char *device)
+const struct conf_section *conf_setting_of(const struct conf *conf, enum conf_key key,
+					   const char *path, const char *pool, const char *device)
 {
 	const struct conf_section *section;
 	struct conf_matches matches;

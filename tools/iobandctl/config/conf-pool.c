@@ -21,8 +21,7 @@ static char *find_pool(const char *path)
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 	char pool[IOBAND_POOL_SIZE];
 	struct device device;
-	bool found = device_find(path, &device) &&
-		     device_disks(&device, &disks, &passed);
+	bool found = device_find(path, &device) && device_disks(&device, &disks, &passed);
 
 	if (found)
 		pool_name_of(&disks, pool);
@@ -73,8 +72,7 @@ static bool has_kernels(const char *pool)
 	struct device disk;
 	bool found = false;
 
-	for (name = strtok_r(names, "+", &rest); name && !found;
-	     name = strtok_r(NULL, "+", &rest))
+	for (name = strtok_r(names, "+", &rest); name && !found; name = strtok_r(NULL, "+", &rest))
 		found = is_kernels(name, &disk);
 	free(names);
 	return found;

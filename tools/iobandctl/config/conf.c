@@ -40,8 +40,7 @@ bool conf_flag(const struct conf_section *section, enum conf_key key)
  * Format a place in the configuration.
  * @buffer: receives FILE:LINE
  */
-void conf_where(const struct conf *conf, const struct conf_place *place,
-		char *buffer, size_t size)
+void conf_where(const struct conf *conf, const struct conf_place *place, char *buffer, size_t size)
 {
 	const char *file = conf->files[place->file];
 
@@ -83,8 +82,7 @@ bool conf_is_pool_path(const char *text)
 /* The pool in a section, as written.  Return: a name or a path, or NULL. */
 const char *conf_pool_text(const struct conf_section *section)
 {
-	return section->kind == CONF_POOL ? section->label :
-					    conf_text(section, KEY_POOL);
+	return section->kind == CONF_POOL ? section->label : conf_text(section, KEY_POOL);
 }
 
 /*
@@ -155,8 +153,7 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 	case KEY_PATH:
 		return matches_any(list, subject->paths);
 	case KEY_NAME:
-		return matches(list, subject->kernel) ||
-		       matches(list, subject->mapper);
+		return matches(list, subject->kernel) || matches(list, subject->mapper);
 	case KEY_VOLUME:
 		return matches(list, subject->volume);
 	case KEY_SERIAL:
@@ -175,8 +172,7 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
  * @subject: the properties of the block device
  * Return: true if all patterns of the section match.
  */
-bool conf_selects(const struct conf_section *device,
-		  const struct conf_subject *subject)
+bool conf_selects(const struct conf_section *device, const struct conf_subject *subject)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		if (!key_selects(device, patterns[i], subject))
@@ -188,8 +184,7 @@ bool conf_selects(const struct conf_section *device,
 /* The name of a pool that was found by its disk is not a pattern. */
 static bool is_about_pool(const struct conf_section *section, const char *pool)
 {
-	return section->pool ? !strcmp(section->pool, pool) :
-			       !fnmatch(section->label, pool, 0);
+	return section->pool ? !strcmp(section->pool, pool) : !fnmatch(section->label, pool, 0);
 }
 
 /*
@@ -230,8 +225,7 @@ struct bounds conf_bounds(const struct conf_section *section)
 	unsigned int given;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		const char *text = conf_text(section,
-					     conf_group_keys[GROUP_BOUNDS + bound]);
+		const char *text = conf_text(section, conf_group_keys[GROUP_BOUNDS + bound]);
 
 		if (text)
 			bound_read(text, bound, &bounds, &given, &problem);
@@ -246,8 +240,7 @@ struct bounds conf_bounds(const struct conf_section *section)
 const struct conf_value *conf_group_value(const struct conf_section *section)
 {
 	for (size_t i = 0; i < GROUP_SETTINGS; i++) {
-		const struct conf_value *value =
-			&section->value[conf_group_keys[i]];
+		const struct conf_value *value = &section->value[conf_group_keys[i]];
 
 		if (value->text)
 			return value;

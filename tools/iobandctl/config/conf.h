@@ -123,15 +123,13 @@ struct conf_subject {
 void conf_free(struct conf *conf);
 const char *conf_text(const struct conf_section *section, enum conf_key key);
 bool conf_flag(const struct conf_section *section, enum conf_key key);
-void conf_where(const struct conf *conf, const struct conf_place *place,
-		char *buffer, size_t size);
+void conf_where(const struct conf *conf, const struct conf_place *place, char *buffer, size_t size);
 bool conf_is_pool_path(const char *text);
 const char *conf_pool_text(const struct conf_section *section);
 const char *conf_pool(const struct conf_section *section);
 bool conf_has_patterns(const struct conf_section *device);
 bool conf_may_be_several(const struct conf_section *device);
-bool conf_selects(const struct conf_section *device,
-		  const struct conf_subject *subject);
+bool conf_selects(const struct conf_section *device, const struct conf_subject *subject);
 const char *conf_pool_setting(const struct conf *conf, const char *pool,
 			      enum conf_key key, struct conf_place *place);
 const char *conf_group(const struct conf_section *group);
@@ -140,8 +138,7 @@ const struct conf_value *conf_group_value(const struct conf_section *section);
 extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
 
 /* conf-read.c */
-int conf_add(struct conf *conf, const char *file, const char *text,
-	     struct problem *problem);
+int conf_add(struct conf *conf, const char *file, const char *text, struct problem *problem);
 int conf_check(struct conf *conf, struct problem *problem);
 const char *conf_key_name(enum conf_key key);
 int conf_check_value(enum conf_key key, const char *text, struct problem *problem);
@@ -152,17 +149,13 @@ void conf_read_paths(struct conf *conf);
 int conf_check_path(const struct conf_section *group, struct problem *problem);
 bool conf_names(const struct conf *conf, const char *path);
 size_t conf_next_named(const struct conf *conf, size_t i);
-void conf_match(const struct conf *conf, const char *path,
-		struct conf_matches *matches);
+void conf_match(const struct conf *conf, const char *path, struct conf_matches *matches);
 void conf_matches_free(struct conf_matches *matches);
 bool conf_is_open_at(const struct conf_section *group, const char *path);
-const struct conf_section *conf_setting_in(const struct conf_matches *matches,
-					   enum conf_key key, const char *pool,
-					   const char *device);
-const struct conf_section *conf_setting_of(const struct conf *conf,
-					   enum conf_key key, const char *path,
-					   const char *pool,
-					   const char *device);
+const struct conf_section *conf_setting_in(const struct conf_matches *matches, enum conf_key key,
+					   const char *pool, const char *device);
+const struct conf_section *conf_setting_of(const struct conf *conf, enum conf_key key,
+					   const char *path, const char *pool, const char *device);
 
 /* conf-pool.c */
 void conf_find_pools(struct conf *conf);
@@ -171,8 +164,7 @@ void conf_warn_of_pools(const struct conf *conf);
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);
 int conf_check_files(const char *file);
-bool conf_next_plain(const struct conf *conf, size_t *next,
-		     struct problem *problem);
+bool conf_next_plain(const struct conf *conf, size_t *next, struct problem *problem);
 void conf_warn_of_units(const struct conf *conf);
 
 #endif

@@ -54,8 +54,7 @@ static bool is_harmful(const struct conf_section *section)
 	       bound_is_set(&bounds, WRITE_LATENCY);
 }
 
-static void warn(const struct conf *conf, const struct conf_section *section,
-		 const char *path)
+static void warn(const struct conf *conf, const struct conf_section *section, const char *path)
 {
 	struct bounds bounds = conf_bounds(section);
 	enum bound bound = MINIMUM;
@@ -63,13 +62,11 @@ static void warn(const struct conf *conf, const struct conf_section *section,
 
 	while (!bound_is_set(&bounds, bound))
 		bound++;
-	conf_where(conf,
-		   &section->value[conf_group_keys[GROUP_BOUNDS + bound]].place,
-		   where, sizeof(where));
+	conf_where(conf, &section->value[conf_group_keys[GROUP_BOUNDS + bound]].place, where,
+		   sizeof(where));
 	note("note: %s: users can choose names that fit %s, as cgroup %s is delegated, %s %s; %s",
 	     where, conf_group(section), path, "and each such cgroup gets the",
-	     bound_kinds[bound].noun,
-	     "name one cgroup, or a slice that only root populates");
+	     bound_kinds[bound].noun, "name one cgroup, or a slice that only root populates");
 }
 
 static bool is_delegated(const struct hierarchy *hierarchy, const char *path)
@@ -95,8 +92,7 @@ static int look(const char *path, uint64_t id, void *data)
 	for (size_t i = 0; i < conf->n_patterns; i++) {
 		const struct conf_section *section = conf->patterns[i];
 
-		if (search->told[i] || !is_harmful(section) ||
-		    !conf_is_open_at(section, path))
+		if (search->told[i] || !is_harmful(section) || !conf_is_open_at(section, path))
 			continue;
 		search->told[i] = true;
 		warn(conf, section, path);

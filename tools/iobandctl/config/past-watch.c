@@ -50,8 +50,7 @@ int past_watch(const char *file)
 bool past_is_watched(void)
 {
 	int fd = open_lock(O_RDONLY);
-	bool is = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) &&
-		  errno == EWOULDBLOCK;
+	bool is = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	if (fd >= 0)
 		close(fd);

@@ -93,8 +93,7 @@ void past_load(struct past *past)
 
 	*past = (struct past){ .n = 0 };
 	while (entries && (entry = readdir(entries))) {
-		if (is_configuration(entry->d_name) &&
-		    load(entry->d_name, &conf))
+		if (is_configuration(entry->d_name) && load(entry->d_name, &conf))
 			past_add(past, &conf);
 	}
 	if (entries)
@@ -126,11 +125,9 @@ void past_free(struct past *past)
  * Check whether a section has the present value of a setting.
  * @section: the section, or NULL
  */
-bool past_says(const struct conf_section *section, int setting,
-	       const struct ioband_preset *now)
+bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now)
 {
-	const char *text =
-		section ? conf_text(section, conf_group_keys[setting]) : NULL;
+	const char *text = section ? conf_text(section, conf_group_keys[setting]) : NULL;
 	struct bounds bounds;
 
 	if (!text)
@@ -145,9 +142,8 @@ bool past_says(const struct conf_section *section, int setting,
  * Check whether a cgroup's setting is in a former configuration.
  * @device: the device with the cgroup in its own tree; NULL for the pool's tree
  */
-bool past_asked_path(const struct past *past, const char *pool,
-		     const char *device, const char *path, int setting,
-		     const struct ioband_preset *now)
+bool past_asked_path(const struct past *past, const char *pool, const char *device,
+		     const char *path, int setting, const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
 		if (past_says(conf_setting_of(&past->v[i],
@@ -159,8 +155,7 @@ bool past_asked_path(const struct past *past, const char *pool,
 	return false;
 }
 
-static bool asked_in(const struct conf *conf, const char *pool,
-		     const char *group, int setting,
+static bool asked_in(const struct conf *conf, const char *pool, const char *group, int setting,
 		     const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -177,8 +172,7 @@ static bool asked_in(const struct conf *conf, const char *pool,
 }
 
 /* The same for a user, a process or the root. */
-bool past_asked_other(const struct past *past, const char *pool,
-		      const char *group, int setting,
+bool past_asked_other(const struct past *past, const char *pool, const char *group, int setting,
 		      const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
@@ -189,14 +183,12 @@ bool past_asked_other(const struct past *past, const char *pool,
 }
 
 /* Check whether a pool's setting is in a former configuration. */
-bool past_asked_pool(const struct past *past, const char *pool,
-		     enum conf_key key, const char *now)
+bool past_asked_pool(const struct past *past, const char *pool, enum conf_key key, const char *now)
 {
 	struct conf_place place;
 
 	for (size_t i = 0; i < past->n; i++) {
-		const char *text = conf_pool_setting(&past->v[i], pool, key,
-						     &place);
+		const char *text = conf_pool_setting(&past->v[i], pool, key, &place);
 
 		if (text && !strcmp(text, now))
 			return true;
@@ -220,8 +212,7 @@ bool past_asked_device(const struct past *past, const char *name,
 {
 	for (size_t i = 0; i < past->devices.n; i++) {
 		const struct conf_section *section = &past->devices.v[i];
-		const char *text = key == KEY_POOL ? conf_pool(section) :
-						     conf_text(section, key);
+		const char *text = key == KEY_POOL ? conf_pool(section) : conf_text(section, key);
 
 		if (text && is_about(section, name) && !strcmp(text, now))
 			return true;
@@ -246,8 +237,7 @@ bool past_asked_own(const struct past *past, const char *name, int setting,
 }
 
 /* Bounds are written in the canonical form, with explicit units. */
-static void write_key(FILE *file, const struct conf_section *section,
-		      enum conf_key key)
+static void write_key(FILE *file, const struct conf_section *section, enum conf_key key)
 {
 	struct bounds bounds = conf_bounds(section);
 	const char *text = conf_text(section, key);
@@ -259,8 +249,7 @@ static void write_key(FILE *file, const struct conf_section *section,
 		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
 			canonical = bound_text(&bounds, bound);
 	}
-	fprintf(file, "%s = %s\n", conf_key_name(key),
-		canonical ? canonical : text);
+	fprintf(file, "%s = %s\n", conf_key_name(key), canonical ? canonical : text);
 	free(canonical);
 }
 
@@ -276,8 +265,7 @@ static char *text_of(const struct conf *conf)
 
 		if (!is_pool && section->kind != CONF_GROUP)
 			continue;
-		fprintf(file, "[%s %s]\n", is_pool ? "pool" : "group",
-			section->label);
+		fprintf(file, "[%s %s]\n", is_pool ? "pool" : "group", section->label);
 		for (int key = 0; key < CONF_KEYS; key++)
 			write_key(file, section, key);
 	}
@@ -329,8 +317,7 @@ int past_keep(const struct conf *conf, char **file)
 }
 
 /* Write a device's section.  conf_check() requires the key "device". */
-static void write_device(FILE *file, size_t n, const char *name,
-			 const struct conf_section *section)
+static void write_device(FILE *file, size_t n, const char *name, const struct conf_section *section)
 {
 	static const enum conf_key wanted[] = {
 		KEY_POOL, KEY_MODE, KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM,
@@ -356,8 +343,7 @@ static bool has_device(const struct past_device *v, size_t n, const char *name)
  * @past: former settings to keep; NULL to keep none
  * @replace: drop the former settings of the devices in @v
  */
-int past_keep_devices(const struct past *past, const struct past_device *v,
-		      size_t n, bool replace)
+int past_keep_devices(const struct past *past, const struct past_device *v, size_t n, bool replace)
 {
 	size_t size, count = 0;
 	char *text = NULL;

@@ -21,23 +21,18 @@ struct past {
 void past_load(struct past *past);
 void past_add(struct past *past, struct conf *conf);
 void past_free(struct past *past);
-bool past_says(const struct conf_section *section, int setting,
-	       const struct ioband_preset *now);
-bool past_asked_path(const struct past *past, const char *pool,
-		     const char *device, const char *path, int setting,
-		     const struct ioband_preset *now);
-bool past_asked_other(const struct past *past, const char *pool,
-		      const char *group, int setting,
+bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now);
+bool past_asked_path(const struct past *past, const char *pool, const char *device,
+		     const char *path, int setting, const struct ioband_preset *now);
+bool past_asked_other(const struct past *past, const char *pool, const char *group, int setting,
 		      const struct ioband_preset *now);
-bool past_asked_pool(const struct past *past, const char *pool,
-		     enum conf_key key, const char *now);
+bool past_asked_pool(const struct past *past, const char *pool, enum conf_key key, const char *now);
 bool past_asked_device(const struct past *past, const char *name,
 		       enum conf_key key, const char *now);
 bool past_asked_own(const struct past *past, const char *name, int setting,
 		    const struct ioband_preset *now);
 int past_keep(const struct conf *conf, char **file);
-int past_keep_devices(const struct past *past, const struct past_device *v,
-		      size_t n, bool replace);
+int past_keep_devices(const struct past *past, const struct past_device *v, size_t n, bool replace);
 void past_forget(const char *file);
 
 /* past-watch.c */

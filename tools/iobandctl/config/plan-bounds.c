@@ -5,13 +5,11 @@
 #include "ioband/tree.h"
 
 /* The place of a bound in a section; NULL if the section does not set it. */
-static const struct conf_place *place_of(const struct conf_section *section,
-					 enum bound bound)
+static const struct conf_place *place_of(const struct conf_section *section, enum bound bound)
 {
 	enum conf_key key = conf_group_keys[GROUP_BOUNDS + bound];
 
-	return section && conf_text(section, key) ? &section->value[key].place :
-						    NULL;
+	return section && conf_text(section, key) ? &section->value[key].place : NULL;
 }
 
 /*
@@ -45,8 +43,7 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 			     enum bound bound, const struct bounds *now)
 {
 	const struct conf_place everywhere = { .line = 0 };
-	struct change *change = plan_add(plan, CHANGE_BOUND, future,
-					 &everywhere);
+	struct change *change = plan_add(plan, CHANGE_BOUND, future, &everywhere);
 
 	change->bound = bound;
 	change->from = bound_text(now, bound);
@@ -60,8 +57,7 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
  *	present bound remains
  * @group: the group, for messages
  */
-int plan_check_bounds(const struct plan *plan,
-		      const struct conf_section *const sections[BOUNDS],
+int plan_check_bounds(const struct plan *plan, const struct conf_section *const sections[BOUNDS],
 		      const struct bounds *now, const char *group)
 {
 	const struct conf_place *place[BOUNDS];
@@ -77,13 +73,11 @@ int plan_check_bounds(const struct plan *plan,
 		wanted = conf_bounds(sections[bound]);
 		bound_copy(&then, &wanted, bound);
 	}
-	if ((!place[MAXIMUM] && !place[MINIMUM]) ||
-	    !bounds_check(&then, &problem))
+	if ((!place[MAXIMUM] && !place[MINIMUM]) || !bounds_check(&then, &problem))
 		return EXIT_OK;
 	if (place[MAXIMUM])
 		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
-	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
-		    problem.text, where);
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group, problem.text, where);
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 
@@ -113,13 +107,11 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 
 /* Check whether a bound of the device's own group is to be reverted. */
 static bool gave(const struct plan *plan, const struct future *future,
-		 const struct conf_section *section, enum bound bound,
-		 const struct bounds *now)
+		 const struct conf_section *section, enum bound bound, const struct bounds *now)
 {
 	const struct ioband_preset has = { .bounds = *now };
 
-	return !place_of(section, bound) &&
-	       plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
+	return !place_of(section, bound) && plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
 }
 
 static void change_own(struct plan *plan, const struct future *future,
@@ -173,8 +165,7 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
  * @speaker: the device that receives the message
  * @to: the new value, as from bound_text()
  */
-int plan_run_bound(const struct change *change,
-		   const struct ioband_device *speaker, const char *to)
+int plan_run_bound(const struct change *change, const struct ioband_device *speaker, const char *to)
 {
 	struct problem problem;
 	struct bounds bounds;
@@ -182,6 +173,5 @@ int plan_run_bound(const struct change *change,
 
 	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_bound(speaker, change->message, change->bound, &bounds,
-			   RATES_ALL);
+	return query_bound(speaker, change->message, change->bound, &bounds, RATES_ALL);
 }

@@ -17,8 +17,7 @@ static int find_place(const struct choice *choice)
 	const char *path = choice->device.path;
 	int code = under_places(path, &places);
 
-	if (code == EXIT_OK &&
-	    (places.n != 1 || strcmp(places.v[0], choice->label)))
+	if (code == EXIT_OK && (places.n != 1 || strcmp(places.v[0], choice->label)))
 		code = fail(EXIT_FAILED,
 			    "ioband cannot go into %s itself, but into %s below it: name that",
 			    path, places.n ? places.v[0] : "what is");
@@ -35,8 +34,7 @@ static int check_twice(const struct plan *plan, const struct choice *choice)
 	if (over)
 		return fail(EXIT_IN_USE, "ioband device %s is over %s already",
 			    over->name, choice->device.path);
-	if (!make_is_twice(plan->devices, conf_pool(choice->section),
-			   &choice->device, &why))
+	if (!make_is_twice(plan->devices, conf_pool(choice->section), &choice->device, &why))
 		return EXIT_OK;
 	return fail(EXIT_IN_USE, "%s: %s", choice->device.path, why.text);
 }
@@ -69,8 +67,7 @@ static int add_insertion(struct plan *plan, const struct choice *choice)
 	future->table = table;
 	future->chosen = true;
 	future->section = choice->section;
-	change = plan_add(plan, CHANGE_INSERT, future,
-			  &choice->section->value[KEY_INSERT].place);
+	change = plan_add(plan, CHANGE_INSERT, future, &choice->section->value[KEY_INSERT].place);
 	change->to = xstrdup(choice->device.path);
 	change->settings = settings;
 	return plan_own_bounds(plan, future, choice->section);
@@ -139,7 +136,6 @@ int plan_run_insert(const struct change *change, bool undo)
 	 * Another program's insertion may have other settings, and is not ours
 	 * to undo.
 	 */
-	return fail(EXIT_IN_USE,
-		    "another program has inserted ioband into %s meanwhile; try again",
+	return fail(EXIT_IN_USE, "another program has inserted ioband into %s meanwhile; try again",
 		    change->device);
 }

@@ -30,9 +30,8 @@ static void know_present(struct plan *plan)
  *	weights of groups in any case
  * @n_only: how many; 0 for all there are
  */
-int plan_make(struct plan *plan, const struct conf *conf,
-	      const struct ioband_devices *devices, char *const *only,
-	      int n_only)
+int plan_make(struct plan *plan, const struct conf *conf, const struct ioband_devices *devices,
+	      char *const *only, int n_only)
 {
 	int code;
 

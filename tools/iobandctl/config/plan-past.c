@@ -18,8 +18,7 @@ void plan_load_past(struct plan *plan)
 {
 	struct hierarchy hierarchy;
 
-	plan->is_partial = hierarchy_look(&hierarchy) &&
-			   !hierarchy_is_whole(&hierarchy);
+	plan->is_partial = hierarchy_look(&hierarchy) && !hierarchy_is_whole(&hierarchy);
 	plan->is_watched = past_is_watched();
 	if (!plan->is_partial)
 		past_load(&plan->past);
@@ -38,8 +37,7 @@ static bool is_set(const struct ioband_preset *now, int setting)
  */
 static bool is_watchs(const struct plan *plan, int setting)
 {
-	return plan->is_watched && (setting == GROUP_WEIGHT ||
-				    setting == GROUP_BOUNDS + LATENCY);
+	return plan->is_watched && (setting == GROUP_WEIGHT || setting == GROUP_BOUNDS + LATENCY);
 }
 
 /*
@@ -49,8 +47,7 @@ static bool is_watchs(const struct plan *plan, int setting)
  * Return: true if it came from a former configuration.
  */
 bool plan_gave_group(const struct plan *plan, const struct future *speaker,
-		     const struct future *owner, const char *name,
-		     const char *path, int setting,
+		     const struct future *owner, const char *name, const char *path, int setting,
 		     const struct ioband_preset *now)
 {
 	const struct hand_key key = {
@@ -62,10 +59,8 @@ bool plan_gave_group(const struct plan *plan, const struct future *speaker,
 
 	if (!is_set(now, setting) || (path && is_watchs(plan, setting)))
 		return false;
-	asked = path ? past_asked_path(&plan->past, key.pool, key.device, path,
-				       setting, now) :
-		       past_asked_other(&plan->past, key.pool, name, setting,
-					now);
+	asked = path ? past_asked_path(&plan->past, key.pool, key.device, path, setting, now) :
+		       past_asked_other(&plan->past, key.pool, name, setting, now);
 	return asked && !hand_has(&key);
 }
 
@@ -98,34 +93,28 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 		.device = future->name, .key = conf_key_name(key),
 	};
 
-	return past_asked_device(&plan->past, future->name, key, now) &&
-	       !hand_has(&hand);
+	return past_asked_device(&plan->past, future->name, key, now) && !hand_has(&hand);
 }
 
 /* Check whether a setting of a pool was set manually. */
 bool plan_is_by_hand(const char *pool, enum conf_key key)
 {
-	return hand_has(&(struct hand_key){
-		.pool = pool, .key = conf_key_name(key),
-	});
+	return hand_has(&(struct hand_key){ .pool = pool, .key = conf_key_name(key), });
 }
 
 /*
  * Check whether a setting of a pool is to be reverted.  Return: true if it came from a
  * former configuration.
  */
-bool plan_gave_pool(const struct plan *plan, const char *pool,
-		    enum conf_key key, const char *now)
+bool plan_gave_pool(const struct plan *plan, const char *pool, enum conf_key key, const char *now)
 {
-	return past_asked_pool(&plan->past, pool, key, now) &&
-	       !plan_is_by_hand(pool, key);
+	return past_asked_pool(&plan->past, pool, key, now) && !plan_is_by_hand(pool, key);
 }
 
 static bool is_new_pool(const struct plan *plan, const char *pool)
 {
 	for (size_t i = 0; i < plan->devices->n; i++) {
-		if (plan->devices->v[i].dm->table &&
-		    !strcmp(plan->devices->v[i].table.pool, pool))
+		if (plan->devices->v[i].dm->table && !strcmp(plan->devices->v[i].table.pool, pool))
 			return false;
 	}
 	return true;
@@ -172,8 +161,7 @@ static struct past_device *list_devices(const struct plan *plan, size_t *n)
 		const struct future *future = &plan->future[i];
 
 		if (future->section)
-			v[(*n)++] = (struct past_device){ future->name,
-							  future->section };
+			v[(*n)++] = (struct past_device){ future->name, future->section };
 	}
 	return v;
 }

@@ -28,10 +28,8 @@ static int check(const struct planner *planner, const char *path)
 
 	for (int bound = 0; bound < BOUNDS; bound++)
 		sections[bound] =
-			conf_setting_of(planner->plan->conf,
-					conf_group_keys[GROUP_BOUNDS + bound],
-					path, planner->tree.pool,
-					planner->tree.owner);
+			conf_setting_of(planner->plan->conf, conf_group_keys[GROUP_BOUNDS + bound],
+					path, planner->tree.pool, planner->tree.owner);
 	return plan_check_bounds(planner->plan, sections, &bounds_none, path);
 }
 
@@ -64,16 +62,14 @@ static int add_change(const struct preset_change *preset, void *data)
  * @owner: the device with the tree as its own; NULL for the pool's tree
  * @counts: the number of paths with presets, and its changes
  */
-int plan_presets(struct plan *plan, const struct future *speaker,
-		 const struct future *asked, const struct future *owner,
-		 struct preset_counts *counts)
+int plan_presets(struct plan *plan, const struct future *speaker, const struct future *asked,
+		 const struct future *owner, struct preset_counts *counts)
 {
 	struct planner planner = { .plan = plan, .speaker = speaker };
 	struct presets now = { .n = 0 };
 	int code = EXIT_OK;
 
-	presets_tree(&planner.tree, speaker->table.pool,
-		     owner ? owner->now : NULL);
+	presets_tree(&planner.tree, speaker->table.pool, owner ? owner->now : NULL);
 	/* A future device has no presets. */
 	if (owner)
 		planner.tree.owner = owner->name;
@@ -114,10 +110,8 @@ int plan_run_preset(const struct change *change,
 	unsigned int given;
 
 	if (change->bound == BOUNDS)
-		return query_preset_weight(speaker, change->group,
-					   weight_of(to));
+		return query_preset_weight(speaker, change->group, weight_of(to));
 	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_preset_bound(speaker, change->group, change->bound,
-				  &bounds);
+	return query_preset_bound(speaker, change->group, change->bound, &bounds);
 }

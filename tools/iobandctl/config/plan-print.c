@@ -31,8 +31,7 @@ static const char *action_of(const struct change *change)
 					      actions[change->kind];
 }
 
-static void print_change(struct table *table, const struct plan *plan,
-			 const struct change *change)
+static void print_change(struct table *table, const struct plan *plan, const struct change *change)
 {
 	struct row *row = print_row(table);
 	char where[256];
@@ -40,8 +39,7 @@ static void print_change(struct table *table, const struct plan *plan,
 	conf_where(plan->conf, &change->place, where, sizeof(where));
 	print_text(row, ACTION, action_of(change));
 	print_text(row, POOL, change->pool);
-	print_text(row, DEVICE, change->kind <= CHANGE_INSERT ?
-		   change->device : change->tree);
+	print_text(row, DEVICE, change->kind <= CHANGE_INSERT ? change->device : change->tree);
 	print_text(row, GROUP, change->group);
 	print_text(row, SETTING, change->setting);
 	print_text(row, FROM, change->from);

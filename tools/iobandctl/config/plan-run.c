@@ -38,8 +38,7 @@ static int uncreate(const struct change *change)
 
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error), "cannot remove %s: %s",
-		    change->device, strerror(-error));
+	return fail(exit_code_of(-error), "cannot remove %s: %s", change->device, strerror(-error));
 }
 
 static int move_to(const char *name, const char *pool)
@@ -105,12 +104,10 @@ static void undo(const struct plan *plan, size_t n)
 		if (undo_change(&plan->v[i]) == EXIT_OK)
 			continue;
 		complete = false;
-		note("... so that a change of %s could not be undone",
-		     plan->v[i].device);
+		note("... so that a change of %s could not be undone", plan->v[i].device);
 	}
 	if (complete)
-		note("%zu change%s undone: all is as it was before", n,
-		     n == 1 ? " was" : "s were");
+		note("%zu change%s undone: all is as it was before", n, n == 1 ? " was" : "s were");
 }
 
 static int run_one(const struct plan *plan, struct change *change)

@@ -52,8 +52,7 @@ int plan_check_pool(const struct conf_section *section)
 
 	if (!pool || !conf_is_pool_path(pool))
 		return EXIT_OK;
-	return fail(EXIT_MISSING,
-		    "pool = %s: there is no such device, whose pool that would be",
+	return fail(EXIT_MISSING, "pool = %s: there is no such device, whose pool that would be",
 		    pool);
 }
 
@@ -61,8 +60,7 @@ int plan_check_pool(const struct conf_section *section)
 static const char *writes_starved_word(const struct plan *plan, const char *pool)
 {
 	struct conf_place place;
-	const char *text = conf_pool_setting(plan->conf, pool,
-					     KEY_WRITES_STARVED, &place);
+	const char *text = conf_pool_setting(plan->conf, pool, KEY_WRITES_STARVED, &place);
 
 	return text && strtoull(text, NULL, 10) !=
 		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
@@ -91,12 +89,9 @@ int plan_settle(const struct plan *plan, const struct choice *choice,
 		code = foresee(plan, choice, settings, table);
 	if (code != EXIT_OK || plan_take_settings(plan, table))
 		return code;
-	settings->measure = conf_pool_setting(plan->conf, table->pool,
-					      KEY_MEASURE, &place);
-	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH,
-					    &place);
-	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
-					    &place);
+	settings->measure = conf_pool_setting(plan->conf, table->pool, KEY_MEASURE, &place);
+	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH, &place);
+	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE, &place);
 	settings->writes_starved = writes_starved_word(plan, table->pool);
 	return foresee(plan, choice, settings, table);
 }

@@ -29,10 +29,8 @@ struct trees {
 
 int plan_trees_find(struct plan *plan, struct trees *trees);
 void plan_trees_free(struct trees *trees);
-const struct ioband_group *plan_trees_group(const struct trees *trees,
-					    const struct tree *tree,
+const struct ioband_group *plan_trees_group(const struct trees *trees, const struct tree *tree,
 					    const char *name);
-bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree,
-			const char *mode);
+bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree, const char *mode);
 
 #endif

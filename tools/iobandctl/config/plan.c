@@ -11,8 +11,7 @@
  * @place: the place in the configuration that requests it
  * Return: the change, for the caller to fill in; valid until the next plan_add().
  */
-struct change *plan_add(struct plan *plan, enum change_kind kind,
-			const struct future *future,
+struct change *plan_add(struct plan *plan, enum change_kind kind, const struct future *future,
 			const struct conf_place *place)
 {
 	struct change *change;
@@ -42,9 +41,8 @@ void plan_of_device(struct change *change, const struct future *future)
  * @of_device: a setting of the device, not of the pool
  * @place: the place in the configuration that requests it
  */
-void plan_set(struct plan *plan, const struct future *future, bool of_device,
-	      const char *key, const char *from, const char *to,
-	      const struct conf_place *place)
+void plan_set(struct plan *plan, const struct future *future, bool of_device, const char *key,
+	      const char *from, const char *to, const struct conf_place *place)
 {
 	struct change *change = plan_add(plan, CHANGE_SET, future, place);
 
@@ -58,15 +56,13 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
  * Report the place in the configuration that caused a failure.
  * @code: an exit code; EXIT_OK reports nothing
  */
-int plan_blame(const struct plan *plan, const struct conf_place *place,
-	       int code)
+int plan_blame(const struct plan *plan, const struct conf_place *place, int code)
 {
 	char where[256];
 
 	conf_where(plan->conf, place, where, sizeof(where));
 	if (code != EXIT_OK)
-		note("... which is asked for at %s; nothing was changed",
-		     where);
+		note("... which is asked for at %s; nothing was changed", where);
 	return code;
 }
 
@@ -78,8 +74,7 @@ struct future *plan_future(struct plan *plan, const char *name)
 {
 	struct future *future;
 
-	plan->future = xgrow(plan->future, plan->n_future,
-			     sizeof(*plan->future));
+	plan->future = xgrow(plan->future, plan->n_future, sizeof(*plan->future));
 	future = &plan->future[plan->n_future++];
 	*future = (struct future){ .name = xstrdup(name) };
 	return future;

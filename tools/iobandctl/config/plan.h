@@ -89,22 +89,18 @@ struct plan {
 };
 
 void plan_free(struct plan *plan);
-struct change *plan_add(struct plan *plan, enum change_kind kind,
-			const struct future *future,
+struct change *plan_add(struct plan *plan, enum change_kind kind, const struct future *future,
 			const struct conf_place *place);
 void plan_of_device(struct change *change, const struct future *future);
-void plan_set(struct plan *plan, const struct future *future, bool of_device,
-	      const char *key, const char *from, const char *to,
-	      const struct conf_place *place);
-int plan_blame(const struct plan *plan, const struct conf_place *place,
-	       int code);
+void plan_set(struct plan *plan, const struct future *future, bool of_device, const char *key,
+	      const char *from, const char *to, const struct conf_place *place);
+int plan_blame(const struct plan *plan, const struct conf_place *place, int code);
 struct future *plan_future(struct plan *plan, const char *name);
 struct future *plan_over(const struct plan *plan, const struct device *device);
 
 /* plan-make.c */
-int plan_make(struct plan *plan, const struct conf *conf,
-	      const struct ioband_devices *devices, char *const *only,
-	      int n_only);
+int plan_make(struct plan *plan, const struct conf *conf, const struct ioband_devices *devices,
+	      char *const *only, int n_only);
 
 /* plan-settle.c */
 bool plan_take_settings(const struct plan *plan, struct ioband_table *table);
@@ -124,16 +120,14 @@ int plan_run_insert(const struct change *change, bool undo);
 /* plan-past.c */
 void plan_load_past(struct plan *plan);
 bool plan_gave_group(const struct plan *plan, const struct future *speaker,
-		     const struct future *owner, const char *name,
-		     const char *path, int setting,
+		     const struct future *owner, const char *name, const char *path, int setting,
 		     const struct ioband_preset *now);
 bool plan_gave_own(const struct plan *plan, const struct future *future,
 		   int setting, const struct ioband_preset *now);
 bool plan_gave_device(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now);
 bool plan_is_by_hand(const char *pool, enum conf_key key);
-bool plan_gave_pool(const struct plan *plan, const char *pool,
-		    enum conf_key key, const char *now);
+bool plan_gave_pool(const struct plan *plan, const char *pool, enum conf_key key, const char *now);
 int plan_begin(const struct plan *plan);
 int plan_end(const struct plan *plan, bool all);
 
@@ -146,8 +140,7 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
 			  const struct bounds *now);
-int plan_check_bounds(const struct plan *plan,
-		      const struct conf_section *const sections[BOUNDS],
+int plan_check_bounds(const struct plan *plan, const struct conf_section *const sections[BOUNDS],
 		      const struct bounds *now, const char *group);
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section);
@@ -156,14 +149,12 @@ int plan_run_bound(const struct change *change,
 
 /* plan-undo.c */
 int plan_keep(struct change *change);
-int plan_give_back(const struct change *change,
-		   const struct ioband_device *speaker);
+int plan_give_back(const struct change *change, const struct ioband_device *speaker);
 int plan_carry(const struct change *change);
 
 /* plan-presets.c */
-int plan_presets(struct plan *plan, const struct future *speaker,
-		 const struct future *asked, const struct future *owner,
-		 struct preset_counts *counts);
+int plan_presets(struct plan *plan, const struct future *speaker, const struct future *asked,
+		 const struct future *owner, struct preset_counts *counts);
 void plan_say_untold(const struct plan *plan);
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to);

@@ -36,8 +36,7 @@ struct sorted {
  * Describe a tree.
  * @owner: the device with the tree as its own; NULL for the pool's tree
  */
-void presets_tree(struct preset_tree *tree, const char *pool,
-		  const struct ioband_device *owner)
+void presets_tree(struct preset_tree *tree, const char *pool, const struct ioband_device *owner)
 {
 	*tree = (struct preset_tree){
 		.pool = pool, .owner = owner ? owner->dm->name : NULL,
@@ -102,8 +101,7 @@ static void sort(const struct presets *presets, struct sorted *sorted)
 	qsort(sorted->v, sorted->n, sizeof(*sorted->v), by_tree_and_path);
 }
 
-static const struct ioband_preset *find(const struct sorted *sorted,
-					const struct preset_tree *tree,
+static const struct ioband_preset *find(const struct sorted *sorted, const struct preset_tree *tree,
 					const char *path)
 {
 	struct ioband_preset key = { .path = (char *)path };
@@ -117,8 +115,7 @@ static const struct ioband_preset *find(const struct sorted *sorted,
 }
 
 /* Compare a setting. */
-bool presets_are_same(const struct ioband_preset *a,
-		      const struct ioband_preset *b, int setting)
+bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting)
 {
 	return setting == GROUP_WEIGHT ?
 	       a->weight == b->weight :
@@ -134,27 +131,23 @@ static bool is_tighter(uint64_t wanted, uint64_t now)
 /* The weight beside others; idle has less than any. */
 static uint64_t strength(const struct ioband_preset *preset)
 {
-	return preset->weight ? weight_number(preset->weight) :
-				IOBAND_WEIGHT_DEFAULT;
+	return preset->weight ? weight_number(preset->weight) : IOBAND_WEIGHT_DEFAULT;
 }
 
 /* The phase in which a setting changes. */
-int presets_phase(const struct ioband_preset *now,
-		  const struct ioband_preset *wanted, int setting)
+int presets_phase(const struct ioband_preset *now, const struct ioband_preset *wanted, int setting)
 {
 	const struct bounds *was = &now->bounds, *is = &wanted->bounds;
 	bool narrows = false, gives = false;
 
 	if (setting == GROUP_WEIGHT)
-		return strength(wanted) > strength(now) ? PRESET_GIVES :
-							  PRESET_TAKES;
+		return strength(wanted) > strength(now) ? PRESET_GIVES : PRESET_TAKES;
 	if (setting >= GROUP_BOUNDS + LATENCY)
 		return is_tighter(is->latency_us[setting - GROUP_BOUNDS - LATENCY],
 				  was->latency_us[setting - GROUP_BOUNDS - LATENCY]) ?
 		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
-		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
-				      was->of[MAXIMUM].rate[rate]);
+		narrows |= is_tighter(is->of[MAXIMUM].rate[rate], was->of[MAXIMUM].rate[rate]);
 		gives |= is->of[MINIMUM].rate[rate] >
 			 was->of[MINIMUM].rate[rate];
 	}
@@ -203,8 +196,7 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
 		enum conf_key key = conf_group_keys[i];
 
-		sections[i] = conf_setting_in(&matches, key, tree->pool,
-					      tree->owner);
+		sections[i] = conf_setting_in(&matches, key, tree->pool, tree->owner);
 		if (sections[i])
 			wish->place[i] = &sections[i]->value[key].place;
 	}
@@ -216,9 +208,8 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
  * Check whether a configuration has the present preset of a path.  Return: true if it names
  * the path with this value.
  */
-bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
-		     const char *path, const struct ioband_preset *preset,
-		     int setting)
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree, const char *path,
+		     const struct ioband_preset *preset, int setting)
 {
 	struct wish wish;
 
@@ -240,16 +231,13 @@ static bool says_something(const struct ioband_preset *preset)
 	return preset->weight || bounds_are_set(&preset->bounds);
 }
 
-static int visit_path(const struct look *look, const char *path,
-		      const struct ioband_preset *now, const struct wish *wish,
-		      bool is_named)
+static int visit_path(const struct look *look, const char *path, const struct ioband_preset *now,
+		      const struct wish *wish, bool is_named)
 {
 	int code = EXIT_OK;
 
-	look->counts->added += !says_something(now) &&
-			       says_something(&wish->wanted);
-	look->counts->dropped += says_something(now) &&
-				 !says_something(&wish->wanted);
+	look->counts->added += !says_something(now) && says_something(&wish->wanted);
+	look->counts->dropped += says_something(now) && !says_something(&wish->wanted);
 	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
 		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
 		const struct preset_change change = {
@@ -288,18 +276,14 @@ int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 	*counts = (struct preset_counts){ .now = now->n };
 	sort(now, &sorted);
 	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
-		if (!strcmp(now->v[i].tree, tree->name) &&
-		    !conf_names(conf, now->v[i].path))
-			code = visit_path(&look, now->v[i].path, &now->v[i],
-					  &none, false);
+		if (!strcmp(now->v[i].tree, tree->name) && !conf_names(conf, now->v[i].path))
+			code = visit_path(&look, now->v[i].path, &now->v[i], &none, false);
 	}
-	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
-	     i = conf_next_named(conf, i)) {
+	for (size_t i = 0; i < conf->n_named && code == EXIT_OK; i = conf_next_named(conf, i)) {
 		const char *path = conf->named[i]->path;
 
 		read_wish(conf, tree, path, &wish);
-		code = visit_path(&look, path, find(&sorted, tree, path), &wish,
-				  true);
+		code = visit_path(&look, path, find(&sorted, tree, path), &wish, true);
 	}
 	free(sorted.v);
 	return code;

@@ -47,17 +47,13 @@ typedef int (*preset_visit)(const struct preset_change *change, void *data);
 
 const char *presets_obstacle(const struct hierarchy *hierarchy);
 void presets_say_obstacle(const struct conf *conf, const char *obstacle);
-void presets_tree(struct preset_tree *tree, const char *pool,
-		  const struct ioband_device *owner);
-bool presets_are_same(const struct ioband_preset *a,
-		      const struct ioband_preset *b, int setting);
-int presets_phase(const struct ioband_preset *now,
-		  const struct ioband_preset *wanted, int setting);
+void presets_tree(struct preset_tree *tree, const char *pool, const struct ioband_device *owner);
+bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting);
+int presets_phase(const struct ioband_preset *now, const struct ioband_preset *wanted, int setting);
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
 		  struct ioband_preset *wanted);
-bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
-		     const char *path, const struct ioband_preset *preset,
-		     int setting);
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree, const char *path,
+		     const struct ioband_preset *preset, int setting);
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data,
 		   struct preset_counts *counts);

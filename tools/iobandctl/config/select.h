@@ -21,11 +21,9 @@ struct choices {
 	size_t n;
 };
 
-int select_devices(const struct conf *conf, char *const *only, int n_only,
-		   struct choices *choices);
+int select_devices(const struct conf *conf, char *const *only, int n_only, struct choices *choices);
 bool select_is_lasting(const char *link);
-bool select_event(const struct conf *conf, struct udev_device *found,
-		  struct choice *choice);
+bool select_event(const struct conf *conf, struct udev_device *found, struct choice *choice);
 void choices_free(struct choices *choices);
 char *device_lasting_name(unsigned int major, unsigned int minor);
 

@@ -29,8 +29,7 @@
 #include "ioband/tree.h"
 #include "print/print.h"
 
-enum { POOL, DEVICE, GROUP, ID, WEIGHT, BOUND_NUMBERS,
-	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
+enum { POOL, DEVICE, GROUP, ID, WEIGHT, BOUND_NUMBERS, COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
@@ -84,10 +83,8 @@ static void write_saved(const struct saved_weight *saved)
 	char *weight = weight_text(saved->weight);
 	char *bounds = all_words(&saved->bounds);
 
-	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool,
-		   *device ? " device=" : "", device, group,
-		   saved->weight ? " weight=" : "", saved->weight ? weight : "",
-		   bounds);
+	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool, *device ? " device=" : "", device,
+		   group, saved->weight ? " weight=" : "", saved->weight ? weight : "", bounds);
 	free(bounds);
 	free(weight);
 	free(device);
@@ -104,10 +101,8 @@ static char *lasting_name(const struct ioband_group *group)
 	return xstrdup(group->name);
 }
 
-static void save_group(const struct ioband_devices *devices,
-		       const struct groups *groups,
-		       const struct ioband_group *group, const char *pool,
-		       struct table *table)
+static void save_group(const struct ioband_devices *devices, const struct groups *groups,
+		       const struct ioband_group *group, const char *pool, struct table *table)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
 	struct saved_weight saved = {
@@ -134,8 +129,7 @@ static bool is_set(const struct ioband_group *group)
 	return group->set || bounds_are_set(&group->bounds);
 }
 
-static int save_pool(const struct ioband_devices *devices,
-		     const struct scope *scope,
+static int save_pool(const struct ioband_devices *devices, const struct scope *scope,
 		     const struct ioband_device *speaker, struct table *table)
 {
 	struct groups groups;
@@ -144,8 +138,7 @@ static int save_pool(const struct ioband_devices *devices,
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
 		if (is_set(&groups.v[i]) && tree_lasts(&groups.v[i]) &&
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
-			save_group(devices, &groups, &groups.v[i],
-				   speaker->table.pool, table);
+			save_group(devices, &groups, &groups.v[i], speaker->table.pool, table);
 	}
 	groups_free(&groups);
 	return code;
@@ -156,8 +149,7 @@ static int save_pool(const struct ioband_devices *devices,
  * @devices: all ioband devices
  * @json: print JSON, which weights_restore() does not read
  */
-int weights_save(const struct ioband_devices *devices,
-		 const struct scope *scope, bool json)
+int weights_save(const struct ioband_devices *devices, const struct scope *scope, bool json)
 {
 	struct table *table = json ? begin_json() : NULL;
 	struct targets speakers;
@@ -177,14 +169,11 @@ static int read_file(const char *name, char **text)
 	int error = infile_read(name, text);
 
 	if (error == EILSEQ)
-		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights",
-			    name);
+		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights", name);
 	if (error)
-		return fail(exit_code_of(error), "cannot read %s: %s", name,
-			    strerror(error));
+		return fail(exit_code_of(error), "cannot read %s: %s", name, strerror(error));
 	if (!**text)
-		return fail(EXIT_USAGE, "%s is empty: it is no file of weights",
-			    name);
+		return fail(EXIT_USAGE, "%s is empty: it is no file of weights", name);
 	return EXIT_OK;
 }
 
@@ -198,9 +187,8 @@ static int find_scope(const struct ioband_devices *devices,
 		return EXIT_OK;
 	code = ioband_find(devices, saved->device, &scope->device);
 	if (code == EXIT_OK && strcmp(scope->device->table.pool, saved->pool))
-		code = fail(EXIT_MISSING, "device %s is in pool %s, not %s",
-			    saved->device, scope->device->table.pool,
-			    saved->pool);
+		code = fail(EXIT_MISSING, "device %s is in pool %s, not %s", saved->device,
+			    scope->device->table.pool, saved->pool);
 	return code;
 }
 
@@ -230,16 +218,14 @@ static int apply_one(const struct ioband_device *device,
 }
 
 /* Skip devices with their own tree; these have lines of their own. */
-static int apply_to(const struct targets *targets,
-		    const struct saved_weight *saved,
+static int apply_to(const struct targets *targets, const struct saved_weight *saved,
 		    const struct group_ref *group)
 {
 	int code = EXIT_OK;
 	size_t sent = 0;
 
 	for (size_t i = 0; i < targets->n && code == EXIT_OK; i++) {
-		if (!saved->device && group->mode &&
-		    ioband_has_trees(targets->v[i]))
+		if (!saved->device && group->mode && ioband_has_trees(targets->v[i]))
 			continue;
 		code = apply_one(targets->v[i], saved, group->message);
 		sent++;
@@ -251,8 +237,7 @@ static int apply_to(const struct targets *targets,
 		    saved->pool);
 }
 
-static int apply(struct finder *finder, const struct saved_weight *saved,
-		 struct group_ref *group)
+static int apply(struct finder *finder, const struct saved_weight *saved, struct group_ref *group)
 {
 	struct targets targets;
 	struct scope scope;
@@ -275,14 +260,12 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 	struct problem problem;
 
 	if (bounds_check(&saved->bounds, &problem))
-		note("note: line %zu of %s: %s, which wins", saved->line,
-		     file, problem.text);
+		note("note: line %zu of %s: %s, which wins", saved->line, file, problem.text);
 }
 
 /* With @json, add the settings to a table. */
-static int apply_line(struct finder *finder, const char *file,
-		      const struct saved_weight *saved, bool json,
-		      struct table **table)
+static int apply_line(struct finder *finder, const char *file, const struct saved_weight *saved,
+		      bool json, struct table **table)
 {
 	struct group_ref group;
 	int code = apply(finder, saved, &group);
@@ -316,8 +299,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	interrupt_hold(&before);
 	hand_begin();
 	for (i = 0; i < weights->n && stopped == EXIT_OK; i++) {
-		int code = apply_line(&finder, file, &weights->v[i], json,
-				      &table);
+		int code = apply_line(&finder, file, &weights->v[i], json, &table);
 
 		first = first_failure(first, code);
 		failed += code != EXIT_OK;
@@ -331,8 +313,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	return table ? first_failure(first, print_end(table)) : first;
 }
 
-static int lock_and_apply(const char *file, const struct saved_weights *weights,
-			  bool json)
+static int lock_and_apply(const char *file, const struct saved_weights *weights, bool json)
 {
 	struct ioband_devices devices;
 	struct lock lock;
@@ -365,8 +346,7 @@ int weights_restore(const char *file, bool json)
 	int code = read_file(file, &text);
 
 	if (code == EXIT_OK && parse_saved_weights(text, &weights, &problem))
-		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file,
-			    problem.text);
+		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file, problem.text);
 	if (code == EXIT_OK)
 		code = lock_and_apply(file, &weights, json);
 	saved_weights_free(&weights);

@@ -24,8 +24,7 @@
 static void sysfs_path(unsigned int major, unsigned int minor,
 		       const char *name, char path[SYSFS_SIZE])
 {
-	snprintf(path, SYSFS_SIZE, "/sys/dev/block/%u:%u/%s", major, minor,
-		 name);
+	snprintf(path, SYSFS_SIZE, "/sys/dev/block/%u:%u/%s", major, minor, name);
 }
 
 /*
@@ -67,26 +66,22 @@ static void find_path(struct device *device)
 		*slash = *slash == '!' ? '/' : *slash;
 	snprintf(device->path, sizeof(device->path), "/dev/%s%s",
 		 is_mapped ? "mapper/" : "", label);
-	if (!is_mapped && (stat(device->path, &info) ||
-			   info.st_rdev != makedev(major, minor)))
-		snprintf(device->path, sizeof(device->path), "/dev/block/%u:%u",
-			 major, minor);
+	if (!is_mapped && (stat(device->path, &info) || info.st_rdev != makedev(major, minor)))
+		snprintf(device->path, sizeof(device->path), "/dev/block/%u:%u", major, minor);
 }
 
 static bool is_number(const char *spelled, struct device *device)
 {
 	int end = 0;
 
-	if (sscanf(spelled, "%u:%u%n", &device->major, &device->minor,
-		   &end) != 2 || spelled[end] ||
+	if (sscanf(spelled, "%u:%u%n", &device->major, &device->minor, &end) != 2 || spelled[end] ||
 	    !device_attribute(device->major, device->minor, "dev", NULL, 0))
 		return false;
 	find_path(device);
 	return true;
 }
 
-static bool below(const char *directory, const char *name,
-		  struct device *device)
+static bool below(const char *directory, const char *name, struct device *device)
 {
 	char *path = xasprintf("%s/%s", directory, name);
 	bool found = is_block_device(path, device);
@@ -134,8 +129,7 @@ static bool find_source(const char *path, struct device *device)
 	bool found;
 
 	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
-		mount = mnt_table_find_mountpoint(mounts, path,
-						  MNT_ITER_BACKWARD);
+		mount = mnt_table_find_mountpoint(mounts, path, MNT_ITER_BACKWARD);
 	if (mount && !strcmp(mnt_fs_get_fstype(mount), "btrfs"))
 		source = mnt_fs_get_srcpath(mount);
 	found = source && is_block_device(source, device);
@@ -157,8 +151,7 @@ bool device_of_file(const char *path, struct device *device)
 		return false;
 	if (!major(info.st_dev))
 		return find_source(path, device);
-	snprintf(number, sizeof(number), "%u:%u", major(info.st_dev),
-		 minor(info.st_dev));
+	snprintf(number, sizeof(number), "%u:%u", major(info.st_dev), minor(info.st_dev));
 	return device_find(number, device);
 }
 
@@ -176,11 +169,9 @@ int device_resolve(const char *spelled, struct device *device)
 	if (*spelled == '/')
 		error = reach_stat(spelled, &info) ? errno : 0;
 	if (error == EACCES)
-		return fail(EXIT_DENIED, "%s: %s; run iobandctl as root",
-			    spelled, strerror(error));
+		return fail(EXIT_DENIED, "%s: %s; run iobandctl as root", spelled, strerror(error));
 	if (error == ETIMEDOUT)
-		return fail(EXIT_FAILED,
-			    "%s: its file system does not answer", spelled);
+		return fail(EXIT_FAILED, "%s: its file system does not answer", spelled);
 	if (!error)
 		return fail(EXIT_MISSING, "%s is not a block device%s", spelled,
 			    S_ISREG(info.st_mode) ?
@@ -200,12 +191,9 @@ int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 {
 	char size[32], locked[8];
 
-	if (!device_attribute(device->major, device->minor, "size", size,
-			      sizeof(size)) ||
-	    !device_attribute(device->major, device->minor, "ro", locked,
-			      sizeof(locked)))
-		return fail(EXIT_MISSING, "there is no device behind %s any more",
-			    device->path);
+	if (!device_attribute(device->major, device->minor, "size", size, sizeof(size)) ||
+	    !device_attribute(device->major, device->minor, "ro", locked, sizeof(locked)))
+		return fail(EXIT_MISSING, "there is no device behind %s any more", device->path);
 	*sectors = strtoull(size, NULL, 10);
 	*read_only = strcmp(locked, "0");
 	if (*sectors)
@@ -219,8 +207,7 @@ int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
  * @label: the mapper name of a dm device, the kernel's name of another device, or the
  *	number of a device that does not exist
  */
-void device_label(unsigned int major, unsigned int minor,
-		  char label[DEVICE_NAME_SIZE])
+void device_label(unsigned int major, unsigned int minor, char label[DEVICE_NAME_SIZE])
 {
 	char path[SYSFS_SIZE], target[SYSFS_SIZE];
 	const char *name;
@@ -256,8 +243,7 @@ void names_add(struct names *names, const char *name)
 		}
 	}
 	names->v = xgrow(names->v, names->n, sizeof(*names->v));
-	memmove(&names->v[place + 1], &names->v[place],
-		(names->n++ - place) * sizeof(*names->v));
+	memmove(&names->v[place + 1], &names->v[place], (names->n++ - place) * sizeof(*names->v));
 	names->v[place] = xstrdup(name);
 }
 
@@ -299,8 +285,7 @@ bool device_of_kernel_name(const char *name, struct device *device)
  * @names: receives the kernel's names
  * Return: the number of names in @names now.
  */
-int device_related(const struct device *device, const char *relation,
-		   struct names *names)
+int device_related(const struct device *device, const char *relation, struct names *names)
 {
 	char path[SYSFS_SIZE], partition[SYSFS_SIZE / 2];
 	struct dirent *entry;
@@ -311,10 +296,8 @@ int device_related(const struct device *device, const char *relation,
 	while (directory && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(partition, sizeof(partition), "%.200s/partition",
-			 entry->d_name);
-		if (*relation || device_attribute(device->major, device->minor,
-						  partition, NULL, 0))
+		snprintf(partition, sizeof(partition), "%.200s/partition", entry->d_name);
+		if (*relation || device_attribute(device->major, device->minor, partition, NULL, 0))
 			names_add(names, entry->d_name);
 	}
 	if (directory)
@@ -336,8 +319,7 @@ bool device_whole_disk(const struct device *part, struct device *disk)
 	    blkid_devno_to_wholedisk(makedev(part->major, part->minor), name,
 				     sizeof(name), &number))
 		return false;
-	*disk = (struct device){ .major = major(number),
-				 .minor = minor(number) };
+	*disk = (struct device){ .major = major(number), .minor = minor(number) };
 	snprintf(disk->path, sizeof(disk->path), "/dev/%s", name);
 	return true;
 }
@@ -348,8 +330,7 @@ bool device_whole_disk(const struct device *part, struct device *disk)
  * @passed: receives the labels of all devices on the way
  * Return: the number of names in @disks now.
  */
-int device_disks(const struct device *device, struct names *disks,
-		 struct names *passed)
+int device_disks(const struct device *device, struct names *disks, struct names *passed)
 {
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];

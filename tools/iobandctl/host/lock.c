@@ -95,8 +95,7 @@ static int try_lock(const struct lock *lock, int *fd, struct stat *locked)
 		error = -errno;
 	else if (flock(*fd, LOCK_EX | LOCK_NB))
 		error = -errno;
-	else if (fstatat(lock->directory, lock->name, &named,
-			 AT_SYMLINK_NOFOLLOW) ||
+	else if (fstatat(lock->directory, lock->name, &named, AT_SYMLINK_NOFOLLOW) ||
 		 locked->st_ino != named.st_ino ||
 		 locked->st_dev != named.st_dev)
 		error = -EWOULDBLOCK;
@@ -137,8 +136,7 @@ static int wait_for(const struct lock *lock, const struct patience *patience,
 	int error = -EWOULDBLOCK;
 	struct stat found;
 
-	while (error == -EWOULDBLOCK && now < end &&
-	       now < since + patience->idle_s * 1000LL) {
+	while (error == -EWOULDBLOCK && now < end && now < since + patience->idle_s * 1000LL) {
 		sleep_ms(PAUSE_MS);
 		error = try_lock(lock, fd, &found);
 		now = now_ms();
@@ -256,8 +254,7 @@ int lock_device(const char *name, struct locks *locks)
 
 	*locks = (struct locks){ .own.name = NULL };
 	code = take_own("-", name, name, &for_device, &locks->own);
-	if (code == EXIT_OK && mapper_state(name, &state) &&
-	    lvm_owns(state.uuid))
+	if (code == EXIT_OK && mapper_state(name, &state) && lvm_owns(state.uuid))
 		code = lock_group(name, &locks->group);
 	return code;
 }

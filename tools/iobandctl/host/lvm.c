@@ -40,8 +40,7 @@ bool lvm_owns(const char *uuid)
  */
 bool lvm_is_part(const char *uuid)
 {
-	return lvm_owns(uuid) &&
-	       strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
+	return lvm_owns(uuid) && strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
 }
 
 /* The remedies for a disk that udev hides, and for a disk that it does not hide. */
@@ -57,11 +56,8 @@ static bool is_property(struct udev *udev, const struct device *device,
 			const char *name, const char *value)
 {
 	struct udev_device *found =
-		udev_device_new_from_devnum(udev, 'b',
-					    makedev(device->major,
-						    device->minor));
-	const char *its =
-		found ? udev_device_get_property_value(found, name) : NULL;
+		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor));
+	const char *its = found ? udev_device_get_property_value(found, name) : NULL;
 	bool is = its && (!value || !strcmp(its, value));
 
 	udev_device_unref(found);
@@ -208,8 +204,7 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
  */
 char *lvm_remedy(enum lvm_sight sight, const struct device *member)
 {
-	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) :
-					   xasprintf(FILTER, member->path);
+	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) : xasprintf(FILTER, member->path);
 }
 
 /**

@@ -94,8 +94,7 @@ static bool await(int fd, pid_t child, long begun_ms)
 
 		if (!child || is_runnable(child))
 			runnable_ms = ms;
-		if (ms > begun_ms + PATIENCE_OF_STARVED_MS ||
-		    ms > runnable_ms + PATIENCE_MS)
+		if (ms > begun_ms + PATIENCE_OF_STARVED_MS || ms > runnable_ms + PATIENCE_MS)
 			return false;
 	}
 	return true;

@@ -41,8 +41,7 @@ static int swap_back(const struct under *under, const struct mapped_table *own,
 	error = swap_tables(&swap, &problem);
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error),
-		    "cannot switch to the own table of %s: %s", under->name,
+	return fail(exit_code_of(-error), "cannot switch to the own table of %s: %s", under->name,
 		    problem.text);
 }
 
@@ -54,8 +53,7 @@ static int give_back(const struct under *under)
 	kmsg_mark();
 	if (!error)
 		error = mapper_table(under->name, &ioband);
-	code = error ? report(under, "read the tables of", error) :
-		       swap_back(under, &own, &ioband);
+	code = error ? report(under, "read the tables of", error) : swap_back(under, &own, &ioband);
 	mapper_table_free(&own);
 	mapper_table_free(&ioband);
 	if (code != EXIT_OK)
@@ -69,11 +67,9 @@ static int give_back(const struct under *under)
 /* The switch would wait for I/O that does not end. */
 static int check_answer(const struct under *under)
 {
-	struct device device = { .major = under->dm.major,
-				 .minor = under->dm.minor };
+	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
 
-	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
-		 under->name);
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", under->name);
 	return blockage_check(&device);
 }
 

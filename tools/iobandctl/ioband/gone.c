@@ -29,16 +29,14 @@ static bool is_there(const struct device *device)
 
 	if (device_whole_disk(device, &next))
 		return is_there(&next);
-	if (device_attribute(device->major, device->minor, "dm/uuid", text,
-			     sizeof(text)) &&
+	if (device_attribute(device->major, device->minor, "dm/uuid", text, sizeof(text)) &&
 	    text_after(text, "mpath-"))
 		return true;
 	device_related(device, "slaves", &below);
 	there = !below.n && !device_attribute(device->major, device->minor,
 					      "md/array_state", NULL, 0);
 	for (size_t i = 0; i < below.n && !there; i++)
-		there = device_of_kernel_name(below.v[i], &next) &&
-			is_there(&next);
+		there = device_of_kernel_name(below.v[i], &next) && is_there(&next);
 	names_free(&below);
 	return there;
 }
@@ -48,8 +46,7 @@ static bool is_there(const struct device *device)
  * the device below is then unknown to sysfs, and its name decides if udev has
  * recorded it.
  */
-static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
-		      const char *gone)
+static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, const char *gone)
 {
 	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
 	const struct device below = { .major = ioband->table.device[0],
@@ -75,8 +72,7 @@ static void announce(const struct device *device)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent",
-		 device->major, device->minor);
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent", device->major, device->minor);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -106,8 +102,7 @@ static int drop_named(const struct device *device, const char *name)
 
 static int drop(const struct ioband_device *ioband)
 {
-	const struct device device = { .major = ioband->dm->major,
-				       .minor = ioband->dm->minor };
+	const struct device device = { .major = ioband->dm->major, .minor = ioband->dm->minor };
 	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
 	struct names parts = { .n = 0 };
 	int code = EXIT_OK;
@@ -116,11 +111,9 @@ static int drop(const struct ioband_device *ioband)
 	device_related(&device, "holders", &parts);
 	for (size_t i = 0; i < parts.n; i++) {
 		if (device_of_kernel_name(parts.v[i], &part) &&
-		    device_attribute(part.major, part.minor, "dm/uuid", uuid,
-				     sizeof(uuid)) &&
+		    device_attribute(part.major, part.minor, "dm/uuid", uuid, sizeof(uuid)) &&
 		    text_after(uuid, "part") &&
-		    device_attribute(part.major, part.minor, "dm/name", name,
-				     sizeof(name)))
+		    device_attribute(part.major, part.minor, "dm/name", name, sizeof(name)))
 			code = first_failure(code, drop_named(&part, name));
 	}
 	names_free(&parts);

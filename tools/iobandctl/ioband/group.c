@@ -29,8 +29,7 @@ static int find_hierarchy(struct finder *finder)
 	return code;
 }
 
-static int find_cgroup(struct finder *finder, const char *spelled,
-		       struct group_ref *group)
+static int find_cgroup(struct finder *finder, const char *spelled, struct group_ref *group)
 {
 	const struct hierarchy *hierarchy = &finder->hierarchy;
 	char path[CGROUP_PATH_SIZE], name[IOBAND_GROUP_SIZE];
@@ -44,8 +43,7 @@ static int find_cgroup(struct finder *finder, const char *spelled,
 		return fail(EXIT_USAGE, "%s", problem.text);
 	if (!path[1])
 		return found(group, "root", NULL);
-	if (!cgroup_exists(hierarchy, path) && *spelled == '/' &&
-	    hierarchy_is_cgroup(spelled))
+	if (!cgroup_exists(hierarchy, path) && *spelled == '/' && hierarchy_is_cgroup(spelled))
 		return fail(EXIT_MISSING,
 			    "%s is a cgroup of a hierarchy without block I/O; use its path in %s",
 			    spelled, hierarchy->root);
@@ -75,8 +73,7 @@ static int found_device(const struct ioband_device *device,
 		return fail(EXIT_MISSING,
 			    "device %s has no group of its own, as its mode is %s; that takes mode device or device+cgroup",
 			    device->dm->name, device->table.mode);
-	snprintf(name, sizeof(name), "device:%u:%u", device->dm->major,
-		 device->dm->minor);
+	snprintf(name, sizeof(name), "device:%u:%u", device->dm->major, device->dm->minor);
 	found(group, name, device->table.mode);
 	strcpy(group->message, "device");
 	group->device = device;
@@ -128,11 +125,9 @@ bool group_is(const char *spelled, const char *name)
 	uint64_t number, listed;
 	char mode[8];
 
-	if (!strcmp(spelled, name) ||
-	    (!strcmp(spelled, "/") && !strcmp(name, "root")))
+	if (!strcmp(spelled, name) || (!strcmp(spelled, "/") && !strcmp(name, "root")))
 		return true;
-	if (length >= sizeof(mode) || !spelled[length] ||
-	    strncmp(spelled, name, length + 1))
+	if (length >= sizeof(mode) || !spelled[length] || strncmp(spelled, name, length + 1))
 		return false;
 	snprintf(mode, sizeof(mode), "%.*s", (int)length, spelled);
 	return number_of(mode, spelled + length + 1, &number) &&
@@ -140,8 +135,7 @@ bool group_is(const char *spelled, const char *name)
 	       number == listed;
 }
 
-static int find_number(const char *mode, const char *spelled,
-		       struct group_ref *group)
+static int find_number(const char *mode, const char *spelled, struct group_ref *group)
 {
 	char name[IOBAND_GROUP_SIZE];
 	uint64_t number;
@@ -151,8 +145,7 @@ static int find_number(const char *mode, const char *spelled,
 			    "%s:%s names nothing; give a number%s", mode,
 			    spelled, mode[1] == 'i' && mode[0] != 'p' ?
 			    " or a name that is known here" : "");
-	snprintf(name, sizeof(name), "%s:%llu", mode,
-		 (unsigned long long)number);
+	snprintf(name, sizeof(name), "%s:%llu", mode, (unsigned long long)number);
 	return found(group, name, mode);
 }
 
@@ -160,8 +153,7 @@ static int find_number(const char *mode, const char *spelled,
 static int find_either(struct finder *finder, const char *spelled,
 		       const struct scope *scope, struct group_ref *group)
 {
-	const struct ioband_device *device =
-		ioband_look(finder->devices, spelled);
+	const struct ioband_device *device = ioband_look(finder->devices, spelled);
 	char path[CGROUP_PATH_SIZE];
 	struct problem problem;
 	bool is_cgroup;
@@ -171,8 +163,7 @@ static int find_either(struct finder *finder, const char *spelled,
 	if (!device)
 		return find_cgroup(finder, spelled, group);
 	is_cgroup = find_hierarchy(finder) == EXIT_OK &&
-		    !cgroup_path(finder->hierarchy.root, spelled, path,
-				 &problem) &&
+		    !cgroup_path(finder->hierarchy.root, spelled, path, &problem) &&
 		    cgroup_exists(&finder->hierarchy, path);
 	if (is_cgroup)
 		return fail(EXIT_USAGE,
@@ -244,8 +235,7 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 		return EXIT_OK;
 	}
 	if (group->mode)
-		return ioband_sorting(finder->devices, scope, group->mode,
-				      targets);
+		return ioband_sorting(finder->devices, scope, group->mode, targets);
 	ioband_pools(finder->devices, scope, targets);
 	return EXIT_OK;
 }
@@ -287,14 +277,12 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
  * Return: the group, or NULL if it has had neither I/O nor settings.
  */
 const struct ioband_group *group_listed(const struct ioband_devices *devices,
-					const struct groups *groups,
-					const struct group_ref *ref,
+					const struct groups *groups, const struct group_ref *ref,
 					const struct ioband_device *device)
 {
 	for (size_t i = 0; i < groups->n; i++) {
 		if (!strcmp(groups->v[i].name, ref->name) &&
-		    (!ref->mode || tree_has(devices, groups, &groups->v[i],
-					    device)))
+		    (!ref->mode || tree_has(devices, groups, &groups->v[i], device)))
 			return &groups->v[i];
 	}
 	return NULL;

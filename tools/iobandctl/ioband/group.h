@@ -39,8 +39,7 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 int group_visit(const struct ioband_devices *devices, const struct args *args,
 		group_visitor visit, void *data);
 const struct ioband_group *group_listed(const struct ioband_devices *devices,
-					const struct groups *groups,
-					const struct group_ref *ref,
+					const struct groups *groups, const struct group_ref *ref,
 					const struct ioband_device *device);
 
 #endif

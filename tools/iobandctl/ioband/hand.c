@@ -90,8 +90,7 @@ static bool begins(const char *line, size_t length, const char *with)
 }
 
 /* Copy @text without the lines that match the test; NULL if no line matches. */
-static char *without(const char *text, line_test test, const char *with,
-		     size_t *n)
+static char *without(const char *text, line_test test, const char *with, size_t *n)
 {
 	char *rest = xcalloc(strlen(text) + 1, 1), *end = rest;
 	bool any = false;
@@ -231,8 +230,7 @@ void hand_mark(const struct hand_key *key)
  * @group: the name of the group in the message
  * @key: the setting, with its name in the configuration
  */
-void hand_mark_group(const struct ioband_device *device, const char *group,
-		     const char *key)
+void hand_mark_group(const struct ioband_device *device, const char *group, const char *key)
 {
 	bool own = !strcmp(group, "device") ||
 		   (ioband_has_trees(device) && text_after(group, "cgroup#"));

@@ -25,8 +25,7 @@ struct hand_key {
 void hand_begin(void);
 void hand_end(void);
 void hand_mark(const struct hand_key *key);
-void hand_mark_group(const struct ioband_device *device, const char *group,
-		     const char *key);
+void hand_mark_group(const struct ioband_device *device, const char *group, const char *key);
 void hand_clear(const struct hand_key *key);
 void hand_clear_device(const char *device);
 void hand_clear_pool(const char *pool);

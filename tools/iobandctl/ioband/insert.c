@@ -60,8 +60,7 @@ static int defer(struct insertion *insertion)
 	int error = find_hidden(under, &insertion->hidden), removal = 0;
 
 	if (!error) {
-		insertion->fd = open(insertion->hidden.path,
-				     O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		insertion->fd = open(insertion->hidden.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		error = insertion->fd < 0 ? -errno : 0;
 	}
 	if (!insertion->lvms || error)
@@ -76,25 +75,21 @@ static int make_hidden(struct insertion *insertion)
 	char *uuid = under_uuid(under, &insertion->own, &insertion->lvms);
 
 	if (!error)
-		error = mapper_create_hidden(under->hidden, uuid,
-					     &insertion->own,
+		error = mapper_create_hidden(under->hidden, uuid, &insertion->own,
 					     under->dm.read_only);
 	under_step("created");
 	free(uuid);
 	if (!error)
 		error = defer(insertion);
 	under_step("deferred");
-	return error ? report(under, "make the hidden device for", error) :
-		       EXIT_OK;
+	return error ? report(under, "make the hidden device for", error) : EXIT_OK;
 }
 
-static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
-			 char *line)
+static int load_and_swap(const struct insertion *insertion, uint64_t sectors, char *line)
 {
 	const struct under *under = &insertion->under;
 	char type[] = "ioband";
-	struct mapped_target target = { .sectors = sectors, .type = type,
-					.words = line };
+	struct mapped_target target = { .sectors = sectors, .type = type, .words = line };
 	const struct mapped_table table = { .v = &target, .n = 1 };
 	const struct swap swap = { .name = under->name, .own = &insertion->own,
 				   .loaded = &table,
@@ -109,13 +104,11 @@ static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
 	under_step("switched");
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error),
-		    "cannot switch to the ioband table of %s: %s", under->name,
-		    problem.text);
+	return fail(exit_code_of(-error), "cannot switch to the ioband table of %s: %s",
+		    under->name, problem.text);
 }
 
-static int put_under(const struct ioband_devices *devices,
-		     const struct settings *settings,
+static int put_under(const struct ioband_devices *devices, const struct settings *settings,
 		     struct insertion *insertion)
 {
 	char *line = NULL;
@@ -161,13 +154,10 @@ static int check_device(const struct ioband_devices *devices,
 static int check_place(const char *name)
 {
 	return under_is_place(name) ? EXIT_OK :
-	       fail(EXIT_IN_USE,
-		    "%s was changed by another program meanwhile; try again",
-		    name);
+	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
 }
 
-static int insert_locked(const struct settings *settings, const char *name,
-			 bool *had_it)
+static int insert_locked(const struct settings *settings, const char *name, bool *had_it)
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;

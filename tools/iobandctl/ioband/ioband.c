@@ -8,8 +8,7 @@
 #include "host/device.h"
 #include "ioband/ioband.h"
 
-static int parse_texts(const struct mapped_device *mapped,
-		       struct ioband_device *device)
+static int parse_texts(const struct mapped_device *mapped, struct ioband_device *device)
 {
 	struct problem problem;
 
@@ -19,8 +18,7 @@ static int parse_texts(const struct mapped_device *mapped,
 	if (!parse_table(mapped->table, &device->table, &problem) &&
 	    !parse_status(mapped->status, &device->status, &problem))
 		return EXIT_OK;
-	return fail(EXIT_FORMAT,
-		    "cannot understand what the kernel says of device %s: %s",
+	return fail(EXIT_FORMAT, "cannot understand what the kernel says of device %s: %s",
 		    mapped->name, problem.text);
 }
 
@@ -41,8 +39,7 @@ int ioband_load(struct ioband_devices *devices)
 		code = mapper_list(&devices->mapped);
 	devices->v = xcalloc(devices->mapped.n, sizeof(*devices->v));
 	while (code == EXIT_OK && devices->n < devices->mapped.n) {
-		code = parse_texts(&devices->mapped.v[devices->n],
-				   &devices->v[devices->n]);
+		code = parse_texts(&devices->mapped.v[devices->n], &devices->v[devices->n]);
 		devices->n++;
 	}
 	if (code == EXIT_OK)
@@ -65,8 +62,7 @@ void ioband_free(struct ioband_devices *devices)
  * @devices: all ioband devices
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_named(const struct ioband_devices *devices,
-					 const char *name)
+const struct ioband_device *ioband_named(const struct ioband_devices *devices, const char *name)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		if (!strcmp(devices->v[i].dm->name, name))
@@ -81,8 +77,7 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices,
  * @spelled: as for device_find()
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
-					 const char *spelled)
+const struct ioband_device *ioband_exact(const struct ioband_devices *devices, const char *spelled)
 {
 	const char *name = text_after(spelled, "/dev/mapper/") ?: spelled;
 	const struct ioband_device *found = ioband_named(devices, name);
@@ -104,8 +99,7 @@ const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
  * @spelled: the device below, as for device_find()
  * Return: the ioband device, or NULL.
  */
-const struct ioband_device *ioband_over(const struct ioband_devices *devices,
-					const char *spelled)
+const struct ioband_device *ioband_over(const struct ioband_devices *devices, const char *spelled)
 {
 	struct device number;
 
@@ -128,8 +122,7 @@ const struct ioband_device *ioband_over(const struct ioband_devices *devices,
  * @spelled: a name of the device, or of the device below
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_look(const struct ioband_devices *devices,
-					const char *spelled)
+const struct ioband_device *ioband_look(const struct ioband_devices *devices, const char *spelled)
 {
 	const struct ioband_device *found = ioband_exact(devices, spelled);
 
@@ -150,24 +143,21 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 	if (*found && (*found)->dm->table)
 		return EXIT_OK;
 	if (*found)
-		return fail(EXIT_MISSING,
-			    "%s has no table; 'iobandctl remove %s' and make it anew",
+		return fail(EXIT_MISSING, "%s has no table; 'iobandctl remove %s' and make it anew",
 			    spelled, (*found)->dm->name);
 	if (device_find(spelled, &number))
 		return fail(EXIT_MISSING,
 			    "%s is not an ioband device, and none lies on it; 'iobandctl list' shows all",
 			    spelled);
 	return fail(EXIT_MISSING,
-		    "there is no device '%s'; 'iobandctl list' shows all ioband devices",
-		    spelled);
+		    "there is no device '%s'; 'iobandctl list' shows all ioband devices", spelled);
 }
 
 /*
  * Check whether a device is in the scope of a verb.  Return: true if so; false for every
  * device without a table.
  */
-bool ioband_in_scope(const struct ioband_device *device,
-		     const struct scope *scope)
+bool ioband_in_scope(const struct ioband_device *device, const struct scope *scope)
 {
 	return device->dm->table &&
 	       (!scope->device || scope->device == device) &&
@@ -179,8 +169,7 @@ bool ioband_in_scope(const struct ioband_device *device,
  * @devices: all ioband devices
  * @args: the command line
  */
-int ioband_scope(const struct ioband_devices *devices, const struct args *args,
-		 struct scope *scope)
+int ioband_scope(const struct ioband_devices *devices, const struct args *args, struct scope *scope)
 {
 	const char *device = args->value[OPTION_DEVICE];
 	int code = EXIT_OK;
@@ -196,14 +185,11 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 	}
 	if (scope->pool && device)
 		return fail(EXIT_MISSING, "device %s is in pool %s, not %s",
-			    scope->device->dm->name, scope->device->table.pool,
-			    scope->pool);
+			    scope->device->dm->name, scope->device->table.pool, scope->pool);
 	if (scope->pool)
-		return fail(EXIT_MISSING,
-			    "there is no pool '%s'; 'iobandctl list' shows all",
+		return fail(EXIT_MISSING, "there is no pool '%s'; 'iobandctl list' shows all",
 			    scope->pool);
-	return fail(EXIT_MISSING,
-		    "there is no ioband device; 'iobandctl create' makes one");
+	return fail(EXIT_MISSING, "there is no ioband device; 'iobandctl create' makes one");
 }
 
 /* Add a device to a list. */
@@ -232,12 +218,10 @@ bool ioband_has_trees(const struct ioband_device *device)
 /* Check whether a device has its own group. */
 bool ioband_has_group(const struct ioband_device *device)
 {
-	return !strcmp(device->table.mode, "device") ||
-	       ioband_has_trees(device);
+	return !strcmp(device->table.mode, "device") || ioband_has_trees(device);
 }
 
-static bool same_tree(const struct ioband_device *a,
-		      const struct ioband_device *b)
+static bool same_tree(const struct ioband_device *a, const struct ioband_device *b)
 {
 	return !ioband_has_trees(a) && !ioband_has_trees(b) &&
 	       !strcmp(a->table.pool, b->table.pool);
@@ -278,19 +262,16 @@ int ioband_pools(const struct ioband_devices *devices,
  * @mode: the mode of sorting that the group needs: cgroup, uid...
  * @targets: the result: one device of each pool, and each device with its own tree
  */
-int ioband_sorting(const struct ioband_devices *devices,
-		   const struct scope *scope, const char *mode,
-		   struct targets *targets)
+int ioband_sorting(const struct ioband_devices *devices, const struct scope *scope,
+		   const char *mode, struct targets *targets)
 {
 	*targets = (struct targets){ .n = 0 };
 	for (size_t i = 0; i < devices->n; i++) {
 		size_t j = 0;
 
-		if (!ioband_in_scope(&devices->v[i], scope) ||
-		    !sorts_by(&devices->v[i], mode))
+		if (!ioband_in_scope(&devices->v[i], scope) || !sorts_by(&devices->v[i], mode))
 			continue;
-		while (j < targets->n &&
-		       !same_tree(targets->v[j], &devices->v[i]))
+		while (j < targets->n && !same_tree(targets->v[j], &devices->v[i]))
 			j++;
 		if (j == targets->n)
 			targets_add(targets, &devices->v[i]);
@@ -300,12 +281,10 @@ int ioband_sorting(const struct ioband_devices *devices,
 	if (scope->device)
 		return fail(EXIT_MISSING,
 			    "device %s sorts by %s, not by %s; 'iobandctl list' shows the modes",
-			    scope->device->dm->name, scope->device->table.mode,
-			    mode);
+			    scope->device->dm->name, scope->device->table.mode, mode);
 	return fail(EXIT_MISSING,
 		    "no ioband device%s%s sorts by %s; 'iobandctl list' shows the modes",
-		    scope->pool ? " of pool " : "",
-		    scope->pool ? scope->pool : "", mode);
+		    scope->pool ? " of pool " : "", scope->pool ? scope->pool : "", mode);
 }
 
 /*
@@ -320,6 +299,5 @@ uint64_t ioband_sectors_below(const struct ioband_device *device)
 	device_attribute(device->table.device[0], device->table.device[1],
 			 "size", text, sizeof(text));
 	sectors = strtoull(text, NULL, 10);
-	return sectors > device->table.offset ?
-	       sectors - device->table.offset : 0;
+	return sectors > device->table.offset ? sectors - device->table.offset : 0;
 }

@@ -38,25 +38,19 @@ struct targets {
 
 int ioband_load(struct ioband_devices *devices);
 void ioband_free(struct ioband_devices *devices);
-const struct ioband_device *ioband_named(const struct ioband_devices *devices,
-					 const char *name);
-const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
-					 const char *spelled);
-const struct ioband_device *ioband_over(const struct ioband_devices *devices,
-					const char *spelled);
-const struct ioband_device *ioband_look(const struct ioband_devices *devices,
-					const char *spelled);
+const struct ioband_device *ioband_named(const struct ioband_devices *devices, const char *name);
+const struct ioband_device *ioband_exact(const struct ioband_devices *devices, const char *spelled);
+const struct ioband_device *ioband_over(const struct ioband_devices *devices, const char *spelled);
+const struct ioband_device *ioband_look(const struct ioband_devices *devices, const char *spelled);
 int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		const struct ioband_device **found);
 int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 		 struct scope *scope);
-bool ioband_in_scope(const struct ioband_device *device,
-		     const struct scope *scope);
+bool ioband_in_scope(const struct ioband_device *device, const struct scope *scope);
 int ioband_pools(const struct ioband_devices *devices,
 		 const struct scope *scope, struct targets *targets);
-int ioband_sorting(const struct ioband_devices *devices,
-		   const struct scope *scope, const char *mode,
-		   struct targets *targets);
+int ioband_sorting(const struct ioband_devices *devices, const struct scope *scope,
+		   const char *mode, struct targets *targets);
 bool ioband_has_trees(const struct ioband_device *device);
 bool ioband_has_group(const struct ioband_device *device);
 uint64_t ioband_sectors_below(const struct ioband_device *device);

@@ -40,8 +40,7 @@ bool name_is_lasting(const char *link)
 static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 {
 	struct names links = { .n = 0 };
-	struct udev_list_entry *entry =
-		udev_device_get_devlinks_list_entry(device);
+	struct udev_list_entry *entry = udev_device_get_devlinks_list_entry(device);
 
 	for (; entry; entry = udev_list_entry_get_next(entry)) {
 		const char *link = udev_list_entry_get_name(entry);
@@ -59,8 +58,7 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 {
 	struct udev *udev = udev_new();
 	struct udev_device *found = udev ?
-		udev_device_new_from_devnum(udev, 'b', makedev(device->major,
-							       device->minor)) :
+		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor)) :
 		NULL;
 	bool known;
 

@@ -39,8 +39,7 @@ static size_t join(const struct names *names, char *text, size_t size)
 
 		if (length + more >= size)
 			break;
-		snprintf(text + length, size - length, "%s%s", i ? "+" : "",
-			 names->v[i]);
+		snprintf(text + length, size - length, "%s%s", i ? "+" : "", names->v[i]);
 		length += more;
 	}
 	return i;

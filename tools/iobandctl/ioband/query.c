@@ -19,8 +19,7 @@
 typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
 			   struct problem *problem);
 
-static int report_refusal(const struct ioband_device *device,
-			  const char *message, int error)
+static int report_refusal(const struct ioband_device *device, const char *message, int error)
 {
 	const char *reason = kmsg_reason(-error);
 
@@ -46,8 +45,7 @@ static int read_page(const struct ioband_device *device, const char *message,
 	if (error)
 		return report_refusal(device, message, error);
 	if (parser(text, list, end, &problem))
-		code = fail(EXIT_FORMAT,
-			    "cannot understand what device %s answered to '%s': %s",
+		code = fail(EXIT_FORMAT, "cannot understand what device %s answered to '%s': %s",
 			    device->dm->name, message, problem.text);
 	free(text);
 	return code;
@@ -87,19 +85,16 @@ static_assert(!offsetof(struct group_stats, seq), "sorted by it");
 static_assert(!offsetof(struct group_latency, seq), "sorted by it");
 
 /* Read the status of a device's pool. */
-int query_status(const struct ioband_device *device,
-		 struct ioband_status *status)
+int query_status(const struct ioband_device *device, struct ioband_status *status)
 {
 	char *text = mapper_status(device->dm->name);
 	struct problem problem;
 	int code = EXIT_OK;
 
 	if (!text)
-		return fail(EXIT_FAILED, "device %s has no status any more",
-			    device->dm->name);
+		return fail(EXIT_FAILED, "device %s has no status any more", device->dm->name);
 	if (parse_status(text, status, &problem))
-		code = fail(EXIT_FORMAT,
-			    "cannot understand the status of device %s: %s",
+		code = fail(EXIT_FORMAT, "cannot understand the status of device %s: %s",
 			    device->dm->name, problem.text);
 	free(text);
 	return code;
@@ -128,8 +123,7 @@ bool query_has_presets(void)
 {
 	unsigned int version[3];
 
-	return !mapper_target_version(version) || version[0] > 1 ||
-	       version[1] >= 1;
+	return !mapper_target_version(version) || version[0] > 1 || version[1] >= 1;
 }
 
 /*
@@ -196,8 +190,7 @@ static int send(const struct ioband_device *device, const char *fmt, ...)
  * @key: mode, measure, depth, slice or writes_starved
  * @value: the value, as in a table line
  */
-int query_set(const struct ioband_device *device, const char *key,
-	      const char *value)
+int query_set(const struct ioband_device *device, const char *key, const char *value)
 {
 	return send(device, "set %s=%s", key, value);
 }
@@ -207,8 +200,7 @@ int query_set(const struct ioband_device *device, const char *key,
  * @device: receives the message
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  */
-int query_weight(const struct ioband_device *device, const char *group,
-		 uint64_t weight)
+int query_weight(const struct ioband_device *device, const char *group, uint64_t weight)
 {
 	char *word = weight_text(weight);
 	int code = send(device, "weight %s %s", group, word);
@@ -222,9 +214,8 @@ int query_weight(const struct ioband_device *device, const char *group,
  * @device: receives the message
  * @given: the rates to set, a bit for each; the others remain unchanged
  */
-int query_bound(const struct ioband_device *device, const char *group,
-		enum bound bound, const struct bounds *bounds,
-		unsigned int given)
+int query_bound(const struct ioband_device *device, const char *group, enum bound bound,
+		const struct bounds *bounds, unsigned int given)
 {
 	char *words = bound_words(bounds, bound, given);
 	int code = send(device, "%s %s %s", bound_kinds[bound].message, group, words);
@@ -271,8 +262,7 @@ static int send_preset(const struct ioband_device *device, const char *verb,
  *
  * An older module receives no message.
  */
-int query_preset_weight(const struct ioband_device *device, const char *path,
-			uint64_t weight)
+int query_preset_weight(const struct ioband_device *device, const char *path, uint64_t weight)
 {
 	char *word = weight_text(weight);
 	int code = send_preset(device, "weight", path, word);
@@ -304,8 +294,7 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
  * @bounds: its bounds; kinds that are not set remain unchanged
  * Return: an exit code, that of the first failure, which has been reported.
  */
-int query_bounds(const struct ioband_device *device, const char *group,
-		 const struct bounds *bounds)
+int query_bounds(const struct ioband_device *device, const char *group, const struct bounds *bounds)
 {
 	int code = EXIT_OK;
 
@@ -322,11 +311,9 @@ int query_bounds(const struct ioband_device *device, const char *group,
  * @groups: sorted
  * Return: the group, or NULL.
  */
-const struct ioband_group *groups_find(const struct groups *groups,
-				       uint64_t seq)
+const struct ioband_group *groups_find(const struct groups *groups, uint64_t seq)
 {
-	return groups->n ? bsearch(&seq, groups->v, groups->n,
-				   sizeof(*groups->v), by_seq) : NULL;
+	return groups->n ? bsearch(&seq, groups->v, groups->n, sizeof(*groups->v), by_seq) : NULL;
 }
 
 /*
@@ -336,8 +323,7 @@ const struct ioband_group *groups_find(const struct groups *groups,
  */
 const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
 {
-	return stats->n ? bsearch(&seq, stats->v, stats->n,
-				  sizeof(*stats->v), by_seq) : NULL;
+	return stats->n ? bsearch(&seq, stats->v, stats->n, sizeof(*stats->v), by_seq) : NULL;
 }
 
 /*
@@ -345,8 +331,7 @@ const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
  * @latency: sorted
  * Return: the histograms, or NULL.
  */
-const struct group_latency *latency_find(const struct latency *latency,
-					 uint64_t seq)
+const struct group_latency *latency_find(const struct latency *latency, uint64_t seq)
 {
 	return latency->n ? bsearch(&seq, latency->v, latency->n,
 				    sizeof(*latency->v), by_seq) : NULL;

@@ -20,8 +20,7 @@ int reload_device(const struct ioband_device *device, const char *pool,
 {
 	const struct ioband_table *table = &device->table;
 	char *weight = ioband_has_group(device) ?
-		       xasprintf(" weight=%llu",
-				 (unsigned long long)table->weight) :
+		       xasprintf(" weight=%llu", (unsigned long long)table->weight) :
 		       xstrdup("");
 	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
 			       (unsigned long long)table->device[0],
@@ -32,16 +31,14 @@ int reload_device(const struct ioband_device *device, const char *pool,
 		.name = device->dm->name, .sectors = sectors,
 		.table = line, .read_only = device->dm->read_only,
 	};
-	const struct device node = { .major = device->dm->major,
-				     .minor = device->dm->minor };
+	const struct device node = { .major = device->dm->major, .minor = device->dm->minor };
 	struct blockage found;
 	int error = -EBUSY;
 
 	kmsg_mark();
 	/* The switch would wait for I/O that does not complete. */
 	if (blockage_below(&node, &found))
-		problem_set(problem, "%.200s; %.200s", found.why.text,
-			    found.remedy.text);
+		problem_set(problem, "%.200s; %.200s", found.why.text, found.remedy.text);
 	else
 		error = mapper_reload(&reloaded, problem);
 	free(line);

@@ -31,8 +31,7 @@ const struct ioband_group *tree_parent(const struct groups *groups,
  * @group: one of them
  * Return: false if a malformed list makes a group its own ancestor.
  */
-bool tree_is_sound(const struct groups *groups,
-		   const struct ioband_group *group)
+bool tree_is_sound(const struct groups *groups, const struct ioband_group *group)
 {
 	size_t levels = 0;
 
@@ -96,8 +95,7 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
  * Check whether a group is another or one of its descendants.
  * @group: one of them
  */
-bool tree_is_below(const struct groups *groups,
-		   const struct ioband_group *group,
+bool tree_is_below(const struct groups *groups, const struct ioband_group *group,
 		   const struct ioband_group *top)
 {
 	if (!tree_is_sound(groups, group))
@@ -113,9 +111,8 @@ bool tree_is_below(const struct groups *groups,
  * @group: one of them
  * @device: the device; NULL stands for any of the pool
  */
-bool tree_has(const struct ioband_devices *devices,
-	      const struct groups *groups, const struct ioband_group *group,
-	      const struct ioband_device *device)
+bool tree_has(const struct ioband_devices *devices, const struct groups *groups,
+	      const struct ioband_group *group, const struct ioband_device *device)
 {
 	const struct ioband_device *owner;
 

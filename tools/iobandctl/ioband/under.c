@@ -65,8 +65,7 @@ static bool ends(const char *text, const char *suffix)
 {
 	size_t length = strlen(text);
 
-	return length >= strlen(suffix) &&
-	       !strcmp(text + length - strlen(suffix), suffix);
+	return length >= strlen(suffix) && !strcmp(text + length - strlen(suffix), suffix);
 }
 
 /* The name of a layer made by LVM ends like its UUID. */
@@ -91,11 +90,9 @@ bool under_is_hidden(unsigned int major, unsigned int minor)
  * @lvms: true if the UUID makes the hidden device one of LVM's
  * Return: the UUID, to be freed.
  */
-char *under_uuid(const struct under *under, const struct mapped_table *own,
-		 bool *lvms)
+char *under_uuid(const struct under *under, const struct mapped_table *own, bool *lvms)
 {
-	*lvms = lvm_owns(under->dm.uuid) && own->n &&
-		!strcmp(own->v[0].type, "thin");
+	*lvms = lvm_owns(under->dm.uuid) && own->n && !strcmp(own->v[0].type, "thin");
 	return *lvms ? xasprintf("%s" LAYER, under->dm.uuid) :
 		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 }
@@ -141,8 +138,7 @@ int under_look(const char *name, struct under *under)
 	snprintf(found.name, sizeof(found.name), "%s", name);
 	found.inserted = find_hidden(&found);
 	if (!found.inserted)
-		snprintf(found.hidden, sizeof(found.hidden), "%.110s" SUFFIX,
-			 name);
+		snprintf(found.hidden, sizeof(found.hidden), "%.110s" SUFFIX, name);
 	found.has_hidden = mapper_state(found.hidden, &hidden) &&
 			   is_hidden(found.hidden, hidden.uuid);
 	found.stopped = found.has_hidden && hidden.suspended;
@@ -182,16 +178,13 @@ static bool loaded_is_ours(const struct under *under)
 	struct mapped_table waiting, own;
 	struct mapped_device hidden;
 	unsigned int major, minor;
-	bool ours = !mapper_waiting(under->name, &waiting) &&
-		    mapper_state(under->hidden, &hidden);
+	bool ours = !mapper_waiting(under->name, &waiting) && mapper_state(under->hidden, &hidden);
 
 	if (ours && waiting.n == 1 && !strcmp(waiting.v[0].type, "ioband")) {
-		ours = sscanf(waiting.v[0].words, "%u:%u", &major,
-			      &minor) == 2 &&
+		ours = sscanf(waiting.v[0].words, "%u:%u", &major, &minor) == 2 &&
 		       major == hidden.major && minor == hidden.minor;
 	} else if (ours) {
-		ours = !mapper_table(under->hidden, &own) &&
-		       swap_same(&own, &waiting);
+		ours = !mapper_table(under->hidden, &own) && swap_same(&own, &waiting);
 		mapper_table_free(&own);
 	}
 	mapper_table_free(&waiting);
@@ -213,8 +206,7 @@ int under_repair(struct under *under, bool *repaired)
 		return fail(EXIT_IN_USE,
 			    "%s is suspended: another program is changing it; if none is, 'dmsetup resume %s'",
 			    stopped, stopped);
-	if (under->dm.loaded &&
-	    (!under->has_hidden || !loaded_is_ours(under)))
+	if (under->dm.loaded && (!under->has_hidden || !loaded_is_ours(under)))
 		return refuse_loaded(under);
 	if (!under->dm.loaded && (under->inserted || !under->has_hidden))
 		return EXIT_OK;
@@ -223,8 +215,7 @@ int under_repair(struct under *under, bool *repaired)
 	if (under->dm.loaded)
 		error = mapper_clear(under->name);
 	if (error)
-		return report(under, "clear the table that waits for the resume",
-			      error);
+		return report(under, "clear the table that waits for the resume", error);
 	if (!under->inserted)
 		code = drop_hidden(under);
 	if (code != EXIT_OK)
@@ -264,11 +255,9 @@ static enum fit fit_of(const struct mapped_target *target)
 }
 
 /* Check whether the only device below is a dm device with a table of this type. */
-static bool lies_on(const struct under *under, const char *type,
-		    struct device *next)
+static bool lies_on(const struct under *under, const char *type, struct device *next)
 {
-	struct device device = { .major = under->dm.major,
-				 .minor = under->dm.minor };
+	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct mapped_table table = { .n = 0 };
@@ -276,8 +265,7 @@ static bool lies_on(const struct under *under, const char *type,
 
 	if (device_related(&device, "slaves", &below) == 1 &&
 	    device_of_kernel_name(below.v[0], next) &&
-	    device_attribute(next->major, next->minor, "dm/name", label,
-			     sizeof(label)) &&
+	    device_attribute(next->major, next->minor, "dm/name", label, sizeof(label)) &&
 	    !mapper_table(label, &table))
 		found = table.n && !strcmp(table.v[0].type, type);
 	mapper_table_free(&table);
@@ -309,8 +297,7 @@ static bool is_layered_thin(const struct under *under, const char *type)
 	if (!strcmp(type, "thin"))
 		return lvm_is_part(under->dm.uuid);
 	return lies_on(under, "thin", &next) &&
-	       device_attribute(next.major, next.minor, "dm/uuid", uuid,
-				sizeof(uuid)) &&
+	       device_attribute(next.major, next.minor, "dm/uuid", uuid, sizeof(uuid)) &&
 	       !strncmp(uuid, under->dm.uuid, group);
 }
 
@@ -360,8 +347,7 @@ static int add_below(const char *name, const char *type, struct names *places)
 		struct device next;
 
 		if (!device_of_kernel_name(below.v[i], &next) ||
-		    !device_attribute(next.major, next.minor, "dm/name", label,
-				      sizeof(label)))
+		    !device_attribute(next.major, next.minor, "dm/name", label, sizeof(label)))
 			code = refuse_below(name, type, below.v[i]);
 		else
 			code = add_place(label, places);
@@ -419,8 +405,7 @@ int under_places(const char *spelled, struct names *places)
 
 	if (code != EXIT_OK)
 		return code;
-	if (device_attribute(device.major, device.minor, "dm/name", name,
-			     sizeof(name)))
+	if (device_attribute(device.major, device.minor, "dm/name", name, sizeof(name)))
 		return add_place(name, places);
 	return fail(EXIT_FAILED,
 		    "%s is not a device of device-mapper, so its table cannot be changed while it is in use; unmount it, and 'iobandctl wrap %s'",
@@ -495,8 +480,7 @@ static void find_lost(const char *name, struct names *lost)
 	struct under under;
 	struct mapped_device state;
 
-	if (mapper_state(name, &state) &&
-	    under_look(name, &under) == EXIT_OK && !under.inserted)
+	if (mapper_state(name, &state) && under_look(name, &under) == EXIT_OK && !under.inserted)
 		names_add(lost, name);
 }
 

@@ -30,8 +30,7 @@ static inline void under_step(const char *step)
 #endif
 
 bool under_is_hidden(unsigned int major, unsigned int minor);
-char *under_uuid(const struct under *under, const struct mapped_table *own,
-		 bool *lvms);
+char *under_uuid(const struct under *under, const struct mapped_table *own, bool *lvms);
 int under_look(const char *name, struct under *under);
 int under_repair(struct under *under, bool *repaired);
 int under_places(const char *spelled, struct names *places);

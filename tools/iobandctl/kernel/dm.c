@@ -34,8 +34,7 @@ static bool waits_later;
 static uint32_t made;
 
 __printf(5, 6)
-static void keep_log(int level, const char *file, int line, int error,
-		     const char *fmt, ...)
+static void keep_log(int level, const char *file, int line, int error, const char *fmt, ...)
 {
 	va_list args;
 
@@ -77,8 +76,7 @@ static int task_finish(struct dm_task *task)
 }
 
 /* Run a task that generates uevents, for wait_for_udev(). */
-static int task_start_udev(struct dm_task *task, uint16_t flags,
-			   uint32_t *cookie)
+static int task_start_udev(struct dm_task *task, uint16_t flags, uint32_t *cookie)
 {
 	if (dm_task_set_cookie(task, cookie, flags))
 		return task_finish(task);
@@ -222,12 +220,10 @@ int mapper_list(struct mapped_devices *devices)
 	if (!names) {
 		if (task)
 			dm_task_destroy(task);
-		return fail(EXIT_FAILED, "cannot list the dm devices: %s",
-			    complaint);
+		return fail(EXIT_FAILED, "cannot list the dm devices: %s", complaint);
 	}
 	while (names->dev) {
-		devices->v = xgrow(devices->v, devices->n,
-				   sizeof(*devices->v));
+		devices->v = xgrow(devices->v, devices->n, sizeof(*devices->v));
 		if (examine(names->name, &devices->v[devices->n]))
 			devices->n++;
 		if (!names->next)
@@ -336,14 +332,12 @@ int mapper_create(const struct new_device *device)
 	uint16_t flags = device->unseen ? DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0;
 
 	if (!dm_task_set_uuid(task, device->uuid) ||
-	    !dm_task_add_target(task, 0, device->sectors, TARGET,
-				device->table) ||
+	    !dm_task_add_target(task, 0, device->sectors, TARGET, device->table) ||
 	    (device->read_only && !dm_task_set_ro(task))) {
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return waits_later ? task_start_udev(task, flags, &made) :
-			     task_finish_udev(task, flags);
+	return waits_later ? task_start_udev(task, flags, &made) : task_finish_udev(task, flags);
 }
 
 /*
@@ -394,8 +388,7 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 	void *next = NULL;
 
 	do {
-		next = dm_get_next_target(task, next, &start, &sectors, &type,
-					  &words);
+		next = dm_get_next_target(task, next, &start, &sectors, &type, &words);
 		if (!type)
 			break;
 		table->v = xgrow(table->v, table->n, sizeof(*table->v));
@@ -408,8 +401,7 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 	} while (next);
 }
 
-static int read_table(const char *name, bool waiting,
-		      struct mapped_table *table)
+static int read_table(const char *name, bool waiting, struct mapped_table *table)
 {
 	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
 	int error = -ENOMEM;
@@ -452,8 +444,7 @@ static bool has_no_path(const char *name)
 	if (!task)
 		return false;
 	dm_get_next_target(task, NULL, &start, &sectors, &type, &text);
-	none = type && !strcmp(type, "multipath") && text &&
-	       !parse_has_path(text);
+	none = type && !strcmp(type, "multipath") && text && !parse_has_path(text);
 	dm_task_destroy(task);
 	return none;
 }
@@ -481,17 +472,13 @@ void mapper_table_free(struct mapped_table *table)
 	*table = (struct mapped_table){ .n = 0 };
 }
 
-static bool add_table(struct dm_task *task, const struct mapped_table *table,
-		      bool read_only)
+static bool add_table(struct dm_task *task, const struct mapped_table *table, bool read_only)
 {
-	bool added = dm_task_secure_data(task) &&
-		     (!read_only || dm_task_set_ro(task));
+	bool added = dm_task_secure_data(task) && (!read_only || dm_task_set_ro(task));
 
 	for (size_t i = 0; added && i < table->n; i++)
-		added = dm_task_add_target(task, table->v[i].start,
-					   table->v[i].sectors,
-					   table->v[i].type,
-					   table->v[i].words);
+		added = dm_task_add_target(task, table->v[i].start, table->v[i].sectors,
+					   table->v[i].type, table->v[i].words);
 	return added;
 }
 
@@ -519,8 +506,7 @@ int mapper_create_hidden(const char *name, const char *uuid,
  * Load a table for a device's next resume.
  * @read_only: refuse writes
  */
-int mapper_load(const char *name, const struct mapped_table *table,
-		bool read_only)
+int mapper_load(const char *name, const struct mapped_table *table, bool read_only)
 {
 	struct dm_task *task = task_new(DM_DEVICE_RELOAD, name);
 
@@ -548,14 +534,10 @@ static uint16_t udev_flags(const char *name)
 		const char *property;
 		uint16_t flag;
 	} flags[] = {
-		{ "DM_UDEV_DISABLE_DM_RULES_FLAG",
-		  DM_UDEV_DISABLE_DM_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG",
-		  DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG",
-		  DM_UDEV_DISABLE_DISK_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG",
-		  DM_UDEV_DISABLE_OTHER_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DM_RULES_FLAG", DM_UDEV_DISABLE_DM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG", DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG", DM_UDEV_DISABLE_DISK_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG", DM_UDEV_DISABLE_OTHER_RULES_FLAG },
 		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
 	};
 	struct mapped_device state;
@@ -565,19 +547,15 @@ static uint16_t udev_flags(const char *name)
 	uint16_t all = 0;
 
 	if (udev && mapper_state(name, &state))
-		device = udev_device_new_from_devnum(udev, 'b',
-						     makedev(state.major,
-							     state.minor));
+		device = udev_device_new_from_devnum(udev, 'b', makedev(state.major, state.minor));
 	for (size_t i = 0; device && i < ARRAY_SIZE(flags); i++) {
-		value = udev_device_get_property_value(device,
-						       flags[i].property);
+		value = udev_device_get_property_value(device, flags[i].property);
 		all |= value && !strcmp(value, "1") ? flags[i].flag : 0;
 	}
 	udev_device_unref(device);
 	udev_unref(udev);
 	if (all & DM_UDEV_DISABLE_DM_RULES_FLAG)
-		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG |
-			 DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
+		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG | DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
 	return all;
 }
 
@@ -588,8 +566,7 @@ static uint16_t udev_flags(const char *name)
  */
 int mapper_switch(const char *name)
 {
-	return task_finish_udev(task_new(DM_DEVICE_RESUME, name),
-				udev_flags(name));
+	return task_finish_udev(task_new(DM_DEVICE_RESUME, name), udev_flags(name));
 }
 
 /*
@@ -602,8 +579,7 @@ int mapper_remove(const char *name, bool deferred)
 {
 	struct dm_task *task = task_new(DM_DEVICE_REMOVE, name);
 
-	if (!(deferred ? dm_task_deferred_remove(task) :
-			 dm_task_retry_remove(task))) {
+	if (!(deferred ? dm_task_deferred_remove(task) : dm_task_retry_remove(task))) {
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
@@ -638,8 +614,7 @@ int mapper_message(const char *name, const char *message, char **answer)
 char *mapper_volume_name(const char *group, const char *volume)
 {
 	struct dm_pool *memory = dm_pool_create("names", 512);
-	char *name = memory ?
-		     dm_build_dm_name(memory, group, volume, NULL) : NULL;
+	char *name = memory ? dm_build_dm_name(memory, group, volume, NULL) : NULL;
 
 	if (!name)
 		exit(fail(EXIT_FAILED, "out of memory"));

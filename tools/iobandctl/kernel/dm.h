@@ -76,8 +76,7 @@ int mapper_table(const char *name, struct mapped_table *table);
 int mapper_waiting(const char *name, struct mapped_table *table);
 bool mapper_is_pathless(const char *name);
 void mapper_table_free(struct mapped_table *table);
-int mapper_load(const char *name, const struct mapped_table *table,
-		bool read_only);
+int mapper_load(const char *name, const struct mapped_table *table, bool read_only);
 int mapper_clear(const char *name);
 int mapper_switch(const char *name);
 int mapper_remove(const char *name, bool deferred);

@@ -32,8 +32,7 @@ static void append(char *reason, size_t size, const char *sentence)
 {
 	size_t length = strlen(reason);
 
-	snprintf(reason + length, size - length, "%s%s", length ? "; " : "",
-		 sentence);
+	snprintf(reason + length, size - length, "%s%s", length ? "; " : "", sentence);
 }
 
 /*
@@ -60,8 +59,7 @@ const char *kmsg_reason(int error)
 			append(reason, sizeof(reason), sentence);
 	}
 	if (!reason[0])
-		snprintf(reason, sizeof(reason),
-			 "%s; the kernel log (dmesg) may say why",
+		snprintf(reason, sizeof(reason), "%s; the kernel log (dmesg) may say why",
 			 strerror(error));
 	return reason;
 }

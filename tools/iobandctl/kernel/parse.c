@@ -61,18 +61,15 @@ static int wrong(struct problem *problem, const char *what, struct span found)
 	return problem_set(problem, "%s: '%s'", what, span_show(found, shown));
 }
 
-static int wrong_bound(struct problem *problem, enum bound bound,
-		       struct span found)
+static int wrong_bound(struct problem *problem, enum bound bound, struct span found)
 {
 	char what[48];
 
-	snprintf(what, sizeof(what), "a %s is malformed",
-		 bound_kinds[bound].noun);
+	snprintf(what, sizeof(what), "a %s is malformed", bound_kinds[bound].noun);
 	return wrong(problem, what, found);
 }
 
-static int read_numbers(struct span list, uint64_t *numbers, size_t count,
-			char separator)
+static int read_numbers(struct span list, uint64_t *numbers, size_t count, char separator)
 {
 	struct span item;
 
@@ -106,8 +103,7 @@ static int read_field(const struct field *field, struct span word,
 	switch (field->kind) {
 	case WORD:
 		if (!span_copy(value, field->target, field->count))
-			return wrong(problem, "a value is empty or too long",
-				     word);
+			return wrong(problem, "a value is empty or too long", word);
 		break;
 	case NUMBERS:
 		if (read_numbers(value, field->target, field->count, ','))
@@ -152,8 +148,7 @@ static int read_fields(struct span line, const struct field *fields, size_t n,
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!seen[i] && !fields[i].optional)
-			return problem_set(problem, "'%s=' is missing",
-					   fields[i].key);
+			return problem_set(problem, "'%s=' is missing", fields[i].key);
 	}
 	return 0;
 }
@@ -188,18 +183,15 @@ static int read_name(struct span *line, const char *what, char *buffer,
  * @text: the words after the target's name, as printed by the kernel
  * @table: the result; an absent key gets its default
  */
-int parse_table(const char *text, struct ioband_table *table,
-		struct problem *problem)
+int parse_table(const char *text, struct ioband_table *table, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "mode", WORD, table->mode, sizeof(table->mode), OPTIONAL },
 		{ "weight", WEIGHT, &table->weight, true, OPTIONAL },
-		{ "measure", WORD, table->measure, sizeof(table->measure),
-		  OPTIONAL },
+		{ "measure", WORD, table->measure, sizeof(table->measure), OPTIONAL },
 		{ "depth", WORD, table->depth, sizeof(table->depth), OPTIONAL },
 		{ "slice", NUMBERS, &table->slice_ms, 1, OPTIONAL },
-		{ "writes_starved", NUMBERS, &table->writes_starved, 1,
-		  OPTIONAL },
+		{ "writes_starved", NUMBERS, &table->writes_starved, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -211,8 +203,7 @@ int parse_table(const char *text, struct ioband_table *table,
 	if (!span_word(&line, &word))
 		return problem_set(problem, "the table line is empty");
 	if (read_numbers(word, table->device, 2, ':'))
-		return wrong(problem, "the device below is no <major>:<minor>",
-			     word);
+		return wrong(problem, "the device below is no <major>:<minor>", word);
 	if (read_number(&line, "offset", &table->offset, problem) ||
 	    read_name(&line, "pool", table->pool, sizeof(table->pool), problem))
 		return -1;
@@ -235,16 +226,13 @@ static int check_format(struct span word, struct problem *problem)
  * Read a status line.
  * @text: the words after the target's name
  */
-int parse_status(const char *text, struct ioband_status *status,
-		 struct problem *problem)
+int parse_status(const char *text, struct ioband_status *status, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "pool", WORD, status->pool, sizeof(status->pool), REQUIRED },
 		{ "mode", WORD, status->mode, sizeof(status->mode), REQUIRED },
-		{ "measure", WORD, status->measure, sizeof(status->measure),
-		  REQUIRED },
-		{ "state", WORD, status->state, sizeof(status->state),
-		  REQUIRED },
+		{ "measure", WORD, status->measure, sizeof(status->measure), REQUIRED },
+		{ "state", WORD, status->state, sizeof(status->state), REQUIRED },
 		{ "depth", NUMBERS, &status->depth, 1, REQUIRED },
 		{ "groups", NUMBERS, &status->groups, 1, REQUIRED },
 		{ "active", NUMBERS, &status->active, 1, REQUIRED },
@@ -254,8 +242,7 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
 		{ "piece", NUMBERS, &status->piece_bytes, 1, OPTIONAL },
 		{ "brake", NUMBERS, &status->brake_bytes_per_s, 1, OPTIONAL },
-		{ "writes_starved", NUMBERS, &status->writes_starved, 1,
-		  OPTIONAL },
+		{ "writes_starved", NUMBERS, &status->writes_starved, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -269,8 +256,7 @@ int parse_status(const char *text, struct ioband_status *status,
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-typedef int (*line_reader)(struct span line, void *list,
-			   struct problem *problem);
+typedef int (*line_reader)(struct span line, void *list, struct problem *problem);
 
 static bool read_end(struct span line, struct page_end *end)
 {
@@ -285,8 +271,7 @@ static bool read_end(struct span line, struct page_end *end)
 	return end->more;
 }
 
-static int read_title(struct span *rest, const char *kind,
-		      struct problem *problem)
+static int read_title(struct span *rest, const char *kind, struct problem *problem)
 {
 	struct span line, word;
 
@@ -295,8 +280,7 @@ static int read_title(struct span *rest, const char *kind,
 	if (check_format(word, problem))
 		return -1;
 	if (!span_word(&line, &word) || !span_is(word, kind))
-		return problem_set(problem, "the first line is not '" FORMAT
-				   " %s'", kind);
+		return problem_set(problem, "the first line is not '" FORMAT " %s'", kind);
 	return 0;
 }
 
@@ -342,8 +326,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
 	    read_number(&line, "parent", &group->parent, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
@@ -353,8 +336,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
  * @groups: struct groups, appended to, also before a failure
  * @end: whether there is another page
  */
-int parse_groups(const char *text, void *groups, struct page_end *end,
-		 struct problem *problem)
+int parse_groups(const char *text, void *groups, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "groups", read_group, groups, end, problem);
 }
@@ -380,8 +362,7 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 	};
 
 	if (read_number(&line, "sequence number", &seq, problem) ||
-	    read_name(&line, "tree", preset->tree, sizeof(preset->tree),
-		      problem))
+	    read_name(&line, "tree", preset->tree, sizeof(preset->tree), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
@@ -391,8 +372,7 @@ static int read_preset(struct span line, void *list, struct problem *problem)
  * @presets: struct presets, appended to, also before a failure
  * @end: whether there is another page
  */
-int parse_presets(const char *text, void *presets, struct page_end *end,
-		  struct problem *problem)
+int parse_presets(const char *text, void *presets, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "presets", read_preset, presets, end, problem);
 }
@@ -415,29 +395,19 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 	const struct field fields[] = {
 		{ "held", NUMBERS, group->held, AMOUNTS, REQUIRED },
 		{ "inflight", NUMBERS, &group->inflight, 1, REQUIRED },
-		{ "read", NUMBERS, &group->op[READ], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "write", NUMBERS, &group->op[WRITE], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "discard", NUMBERS, &group->op[DISCARD], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "read.held", NUMBERS, group->now[READ].held, AMOUNTS,
-		  OPTIONAL },
-		{ "read.inflight", NUMBERS, &group->now[READ].inflight, 1,
-		  OPTIONAL },
-		{ "write.held", NUMBERS, group->now[WRITE].held, AMOUNTS,
-		  OPTIONAL },
-		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1,
-		  OPTIONAL },
-		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS,
-		  OPTIONAL },
-		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1,
-		  OPTIONAL },
+		{ "read", NUMBERS, &group->op[READ], OP_STATS_NUMBERS, OPTIONAL },
+		{ "write", NUMBERS, &group->op[WRITE], OP_STATS_NUMBERS, OPTIONAL },
+		{ "discard", NUMBERS, &group->op[DISCARD], OP_STATS_NUMBERS, OPTIONAL },
+		{ "read.held", NUMBERS, group->now[READ].held, AMOUNTS, OPTIONAL },
+		{ "read.inflight", NUMBERS, &group->now[READ].inflight, 1, OPTIONAL },
+		{ "write.held", NUMBERS, group->now[WRITE].held, AMOUNTS, OPTIONAL },
+		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1, OPTIONAL },
+		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS, OPTIONAL },
+		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
@@ -447,8 +417,7 @@ static int read_stats(struct span line, void *list, struct problem *problem)
  * @stats: struct stats, appended to, also before a failure
  * @end: whether there is another page
  */
-int parse_stats(const char *text, void *stats, struct page_end *end,
-		struct problem *problem)
+int parse_stats(const char *text, void *stats, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "stats", read_stats, stats, end, problem);
 }
@@ -471,34 +440,22 @@ static int read_latency(struct span line, void *list, struct problem *problem)
 {
 	struct group_latency *group = append_latency(list);
 	const struct field fields[] = {
-		{ "read.wait", NUMBERS, group->wait[READ], HISTOGRAM_SLOTS,
-		  OPTIONAL },
-		{ "read.service", NUMBERS, group->service[READ],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "write.wait", NUMBERS, group->wait[WRITE], HISTOGRAM_SLOTS,
-		  OPTIONAL },
-		{ "write.service", NUMBERS, group->service[WRITE],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "discard.wait", NUMBERS, group->wait[DISCARD],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "discard.service", NUMBERS, group->service[DISCARD],
-		  HISTOGRAM_SLOTS, OPTIONAL },
+		{ "read.wait", NUMBERS, group->wait[READ], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "read.service", NUMBERS, group->service[READ], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "write.wait", NUMBERS, group->wait[WRITE], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "write.service", NUMBERS, group->service[WRITE], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "discard.wait", NUMBERS, group->wait[DISCARD], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "discard.service", NUMBERS, group->service[DISCARD], HISTOGRAM_SLOTS, OPTIONAL },
 		{ "read.wait_ns", NUMBERS, &group->wait_ns[READ], 1, OPTIONAL },
-		{ "read.service_ns", NUMBERS, &group->service_ns[READ], 1,
-		  OPTIONAL },
-		{ "write.wait_ns", NUMBERS, &group->wait_ns[WRITE], 1,
-		  OPTIONAL },
-		{ "write.service_ns", NUMBERS, &group->service_ns[WRITE], 1,
-		  OPTIONAL },
-		{ "discard.wait_ns", NUMBERS, &group->wait_ns[DISCARD], 1,
-		  OPTIONAL },
-		{ "discard.service_ns", NUMBERS, &group->service_ns[DISCARD], 1,
-		  OPTIONAL },
+		{ "read.service_ns", NUMBERS, &group->service_ns[READ], 1, OPTIONAL },
+		{ "write.wait_ns", NUMBERS, &group->wait_ns[WRITE], 1, OPTIONAL },
+		{ "write.service_ns", NUMBERS, &group->service_ns[WRITE], 1, OPTIONAL },
+		{ "discard.wait_ns", NUMBERS, &group->wait_ns[DISCARD], 1, OPTIONAL },
+		{ "discard.service_ns", NUMBERS, &group->service_ns[DISCARD], 1, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
@@ -508,14 +465,12 @@ static int read_latency(struct span line, void *list, struct problem *problem)
  * @latency: struct latency, appended to, also before a failure
  * @end: whether there is another page
  */
-int parse_latency(const char *text, void *latency, struct page_end *end,
-		  struct problem *problem)
+int parse_latency(const char *text, void *latency, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "latency", read_latency, latency, end, problem);
 }
 
-static int read_saved(struct span line, struct saved_weight *saved,
-		      struct problem *problem)
+static int read_saved(struct span line, struct saved_weight *saved, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "pool", WORD, saved->pool, sizeof(saved->pool), REQUIRED },
@@ -532,8 +487,7 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		return -1;
 	for (int bound = LATENCY; bound < BOUNDS; bound++) {
 		if (saved->bounds.latency_us[bound - LATENCY] > LATENCY_MAX_US)
-			return problem_set(problem,
-					   "the %s is not from 1 to %d microseconds",
+			return problem_set(problem, "the %s is not from 1 to %d microseconds",
 					   bound_kinds[bound].noun, LATENCY_MAX_US);
 	}
 	if (!saved->weight && !bounds_are_set(&saved->bounds))
@@ -548,8 +502,7 @@ static int read_saved(struct span line, struct saved_weight *saved,
  * @weights: appended to, also before a failure
  * @problem: the error and its line
  */
-int parse_saved_weights(const char *text, struct saved_weights *weights,
-			struct problem *problem)
+int parse_saved_weights(const char *text, struct saved_weights *weights, struct problem *problem)
 {
 	struct span rest = span_of(text), line;
 	struct saved_weight *saved;
@@ -562,13 +515,11 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 		number++;
 		if (!line.length || *line.start == '#')
 			continue;
-		weights->v = xgrow(weights->v, weights->n,
-				   sizeof(*weights->v));
+		weights->v = xgrow(weights->v, weights->n, sizeof(*weights->v));
 		saved = &weights->v[weights->n++];
 		*saved = (struct saved_weight){ .line = number };
 		if (read_saved(line, saved, &inner))
-			return problem_set(problem, "line %zu: %.400s", number,
-					   inner.text);
+			return problem_set(problem, "line %zu: %.400s", number, inner.text);
 	}
 	return 0;
 }
@@ -581,8 +532,7 @@ bool parse_pool_name(const char *text)
 	while (isalnum((unsigned char)text[length]) ||
 	       (text[length] && strchr("_.:+-", text[length])))
 		length++;
-	return length && length < IOBAND_POOL_SIZE && !text[length] &&
-	       *text != '-';
+	return length && length < IOBAND_POOL_SIZE && !text[length] && *text != '-';
 }
 
 static bool is_device_number(struct span word)
@@ -590,8 +540,7 @@ static bool is_device_number(struct span word)
 	bool colon = false;
 
 	for (; word.length; word.start++, word.length--) {
-		if (!isdigit((unsigned char)*word.start) &&
-		    (colon || *word.start != ':'))
+		if (!isdigit((unsigned char)*word.start) && (colon || *word.start != ':'))
 			return false;
 		colon |= *word.start == ':';
 	}

@@ -26,8 +26,7 @@ static bool same_words(const char *type, const char *left, const char *right)
 		length += strspn(left + length, " ");
 		length += strcspn(left + length, " ");
 	}
-	return !strncmp(left, right, length) &&
-	       (!right[length] || right[length] == ' ');
+	return !strncmp(left, right, length) && (!right[length] || right[length] == ' ');
 }
 
 /*
@@ -37,8 +36,7 @@ static bool same_words(const char *type, const char *left, const char *right)
  * Tables of ioband are the same if device below, offset and pool are; settings do not
  * count.
  */
-bool swap_same(const struct mapped_table *left,
-	       const struct mapped_table *right)
+bool swap_same(const struct mapped_table *left, const struct mapped_table *right)
 {
 	bool same = left->n == right->n;
 
@@ -71,20 +69,16 @@ static bool awaits(const char *name, const struct mapped_table *table)
 }
 
 /* Clear the loaded table unless it is another program's. */
-static int refuse(const struct swap *swap, const char *what,
-		  struct problem *problem)
+static int refuse(const struct swap *swap, const char *what, struct problem *problem)
 {
-	int error = awaits(swap->name, swap->loaded) ?
-		    mapper_clear(swap->name) : 0;
+	int error = awaits(swap->name, swap->loaded) ? mapper_clear(swap->name) : 0;
 
 	if (error)
 		problem_set(problem,
 			    "another program has %s; a table waits for its next resume: 'dmsetup clear %s'",
 			    what, swap->name);
 	else
-		problem_set(problem,
-			    "another program has %s meanwhile; nothing was changed",
-			    what);
+		problem_set(problem, "another program has %s meanwhile; nothing was changed", what);
 	return -EBUSY;
 }
 
@@ -101,8 +95,7 @@ static int check(const struct swap *swap, struct problem *problem)
 	if (!uses(swap->name, swap->own))
 		return refuse(swap, "given it another table", problem);
 	if (!awaits(swap->name, swap->loaded))
-		return refuse(swap, "replaced the table that was loaded for it",
-			      problem);
+		return refuse(swap, "replaced the table that was loaded for it", problem);
 	return 0;
 }
 
@@ -132,16 +125,13 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 	if (!mapper_state(swap->name, &state))
 		problem_set(problem, "%s; it is gone", reason);
 	else if (state.suspended)
-		problem_set(problem,
-			    "%s; %s is suspended: 'dmsetup resume %s'",
-			    reason, swap->name, swap->name);
+		problem_set(problem, "%s; %s is suspended: 'dmsetup resume %s'", reason, swap->name,
+			    swap->name);
 	else if (state.loaded)
-		problem_set(problem,
-			    "%s; a table waits for its next resume: 'dmsetup clear %s'",
+		problem_set(problem, "%s; a table waits for its next resume: 'dmsetup clear %s'",
 			    reason, swap->name);
 	else if (left || !uses(swap->name, swap->own))
-		problem_set(problem,
-			    "%s; it has not got its table back, see 'dmsetup table %s'",
+		problem_set(problem, "%s; it has not got its table back, see 'dmsetup table %s'",
 			    reason, swap->name);
 	else
 		problem_set(problem, "%s; it is as it was", reason);

@@ -13,8 +13,7 @@ struct swap {
 	bool read_only;	/* it cannot be written */
 };
 
-bool swap_same(const struct mapped_table *left,
-	       const struct mapped_table *right);
+bool swap_same(const struct mapped_table *left, const struct mapped_table *right);
 int swap_tables(const struct swap *swap, struct problem *problem);
 
 #endif

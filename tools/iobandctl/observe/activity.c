@@ -65,8 +65,7 @@ void activity_add(struct activity *activity, const struct stats *stats)
 	}
 }
 
-static size_t place_of_parent(const struct activity *activity,
-			      const struct ioband_group *group)
+static size_t place_of_parent(const struct activity *activity, const struct ioband_group *group)
 {
 	const struct groups *groups = activity->groups;
 	const struct ioband_group *parent = tree_parent(groups, group);
@@ -87,10 +86,8 @@ void activity_end(struct activity *activity)
 			activity->rivals[i]++;
 		}
 		if (activity->any[i]) {
-			activity->weights[above] +=
-				weight_number(groups->v[i].weight);
-			activity->idle[above] +=
-				groups->v[i].weight == IOBAND_WEIGHT_IDLE;
+			activity->weights[above] += weight_number(groups->v[i].weight);
+			activity->idle[above] += groups->v[i].weight == IOBAND_WEIGHT_IDLE;
 			activity->rivals[above]++;
 		}
 	}
@@ -122,8 +119,7 @@ uint64_t activity_competing(const struct activity *activity,
 		*rivals = activity->rivals[above] - counted;
 	if (group->weight == IOBAND_WEIGHT_IDLE && !activity->weights[above])
 		return activity->idle[above] + !counted;
-	return activity->weights[above] +
-	       (counted ? 0 : weight_number(group->weight));
+	return activity->weights[above] + (counted ? 0 : weight_number(group->weight));
 }
 
 /*
@@ -131,16 +127,14 @@ uint64_t activity_competing(const struct activity *activity,
  * @group: a sound group
  * Return: true if so: it gets what the others leave.
  */
-bool activity_yields(const struct activity *activity,
-		     const struct ioband_group *group)
+bool activity_yields(const struct activity *activity, const struct ioband_group *group)
 {
 	return group->weight == IOBAND_WEIGHT_IDLE &&
 	       activity->weights[place_of_parent(activity, group)];
 }
 
 /* The share by weight of a group and the groups below it among its rivals. */
-static double part_of(const struct activity *activity,
-		      const struct ioband_group *group)
+static double part_of(const struct activity *activity, const struct ioband_group *group)
 {
 	uint64_t weight = group->weight == IOBAND_WEIGHT_IDLE ?
 			  !activity_yields(activity, group) : group->weight;
@@ -149,8 +143,7 @@ static double part_of(const struct activity *activity,
 }
 
 /* Share by weight of a group and the groups below it.  Return: percent of the pool. */
-double activity_part_pct(const struct activity *activity,
-			 const struct ioband_group *group)
+double activity_part_pct(const struct activity *activity, const struct ioband_group *group)
 {
 	double pct = 100;
 
@@ -162,8 +155,7 @@ double activity_part_pct(const struct activity *activity,
 }
 
 /* Share by weight of a group without the groups below it.  Return: percent of the pool. */
-double activity_own_pct(const struct activity *activity,
-			const struct ioband_group *group)
+double activity_own_pct(const struct activity *activity, const struct ioband_group *group)
 {
 	size_t place = group - activity->groups->v;
 	uint64_t weights = activity->weights[place];

@@ -28,11 +28,8 @@ void activity_end(struct activity *activity);
 void activity_free(struct activity *activity);
 uint64_t activity_competing(const struct activity *activity,
 			    const struct ioband_group *group, size_t *rivals);
-bool activity_yields(const struct activity *activity,
-		     const struct ioband_group *group);
-double activity_part_pct(const struct activity *activity,
-			 const struct ioband_group *group);
-double activity_own_pct(const struct activity *activity,
-			const struct ioband_group *group);
+bool activity_yields(const struct activity *activity, const struct ioband_group *group);
+double activity_part_pct(const struct activity *activity, const struct ioband_group *group);
+double activity_own_pct(const struct activity *activity, const struct ioband_group *group);
 
 #endif

@@ -30,8 +30,7 @@ uint64_t histogram_end(int slot)
  *	17 s
  * Return: false if the histogram is empty.
  */
-bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
-			  uint64_t *ns)
+bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent, uint64_t *ns)
 {
 	double total = 0, rank, below = 0;
 	int slot, last = -1;
@@ -73,8 +72,7 @@ bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
  * Add one histogram to another.
  * @sum: the histogram that grows
  */
-void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
-		   const uint64_t slots[HISTOGRAM_SLOTS])
+void histogram_add(uint64_t sum[HISTOGRAM_SLOTS], const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	for (int slot = 0; slot < HISTOGRAM_SLOTS; slot++)
 		sum[slot] += slots[slot];
@@ -88,8 +86,7 @@ void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
  * The kernel drops the histograms of an idle group and starts them anew.  If
  * any slot has decreased, @now already is the count since then.
  */
-void histogram_since(uint64_t now[HISTOGRAM_SLOTS],
-		     const uint64_t before[HISTOGRAM_SLOTS])
+void histogram_since(uint64_t now[HISTOGRAM_SLOTS], const uint64_t before[HISTOGRAM_SLOTS])
 {
 	int slot;
 

@@ -11,8 +11,7 @@
 #define INTERVAL_MAX_S 86400.0
 #define DURATION_MAX_S 31536000.0	/* a year */
 
-static int seconds_of(const char *option, const char *text, double max_s,
-		      double *seconds)
+static int seconds_of(const char *option, const char *text, double max_s, double *seconds)
 {
 	double asked;
 	char *end;
@@ -34,8 +33,7 @@ static int seconds_of(const char *option, const char *text, double max_s,
  */
 int interval_of(const struct args *args, double *interval_s)
 {
-	return seconds_of("interval", args->value[OPTION_INTERVAL],
-			  INTERVAL_MAX_S, interval_s);
+	return seconds_of("interval", args->value[OPTION_INTERVAL], INTERVAL_MAX_S, interval_s);
 }
 
 /*
@@ -45,8 +43,7 @@ int interval_of(const struct args *args, double *interval_s)
  */
 int interval_duration_of(const struct args *args, double *duration_s)
 {
-	return seconds_of("duration", args->value[OPTION_DURATION],
-			  DURATION_MAX_S, duration_s);
+	return seconds_of("duration", args->value[OPTION_DURATION], DURATION_MAX_S, duration_s);
 }
 
 /*
@@ -71,11 +68,9 @@ uint64_t interval_next(uint64_t last_ns, double interval_s)
  */
 void interval_sleep(uint64_t until_ns)
 {
-	struct timespec then = { .tv_sec = until_ns / NS_PER_S,
-				 .tv_nsec = until_ns % NS_PER_S };
+	struct timespec then = { .tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) ==
-	       EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
 		;
 }
 
@@ -90,8 +85,7 @@ void interval_end_signals(sigset_t *signals)
 
 	sigemptyset(signals);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (!sigaction(ends[i], NULL, &action) &&
-		    action.sa_handler != SIG_IGN)
+		if (!sigaction(ends[i], NULL, &action) && action.sa_handler != SIG_IGN)
 			sigaddset(signals, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, signals, NULL);

@@ -41,13 +41,11 @@ static void family(const struct page *page, const char *type, const struct figur
 {
 	const char *name = figure->name, *help = figure->help;
 	bool is_info = !strcmp(type, "info");
-	const char *suffix = is_info ? "_info" :
-			     !strcmp(type, "counter") ? "_total" : "";
+	const char *suffix = is_info ? "_info" : !strcmp(type, "counter") ? "_total" : "";
 
 	if (!page->openmetrics) {
 		fprintf(page->stream, "# HELP %s%s %s\n", name, suffix, help);
-		fprintf(page->stream, "# TYPE %s%s %s\n", name, suffix,
-			is_info ? "gauge" : type);
+		fprintf(page->stream, "# TYPE %s%s %s\n", name, suffix, is_info ? "gauge" : type);
 		return;
 	}
 	fprintf(page->stream, "# TYPE %s %s\n", name, type);
@@ -98,8 +96,7 @@ static void write_about(const struct metrics *metrics, const struct page *page)
 	};
 
 	family(page, "info", &build);
-	fprintf(page->stream,
-		"ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
+	fprintf(page->stream, "ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
 		VERSION, metrics->target_version);
 	family(page, "gauge", &success);
 	fputs(success.name, page->stream);
@@ -125,8 +122,7 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 		name = escape(device->dm->name);
 		fprintf(page->stream,
 			"ioband_device_suspended{pool=\"%s\",device=\"%s\",mode=\"%s\"} %d\n",
-			device->table.pool, name, device->table.mode,
-			device->dm->suspended);
+			device->table.pool, name, device->table.mode, device->dm->suspended);
 		free(name);
 	}
 }
@@ -159,8 +155,7 @@ static const struct figure pool_figures[] = {
 	[HELD_BYTES] = { "ioband_pool_held_bytes", "bytes", "Bytes held now." },
 };
 
-static uint64_t pool_figure(const struct ioband_status *status,
-			    enum pool_figure figure)
+static uint64_t pool_figure(const struct ioband_status *status, enum pool_figure figure)
 {
 	const uint64_t value[] = {
 		[SHARED] = !strcmp(status->state, "shared"),
@@ -186,8 +181,7 @@ static void write_pools(const struct metrics *metrics, const struct page *page)
 	for (size_t f = 0; f < ARRAY_SIZE(pool_figures); f++) {
 		family(page, "gauge", &pool_figures[f]);
 		for (size_t i = 0; i < metrics->n; i++) {
-			const struct ioband_status *status =
-				&metrics->pool[i].speaker->status;
+			const struct ioband_status *status = &metrics->pool[i].speaker->status;
 			uint64_t figure = pool_figure(status, f);
 
 			fprintf(page->stream, "%s{pool=\"%s\"}", pool_figures[f].name,
@@ -217,8 +211,7 @@ struct all_series {
 };
 
 /* The name as in set-weight; a restarted service keeps it. */
-static char *group_labels(const struct metrics *metrics,
-			  const struct metrics_pool *pool,
+static char *group_labels(const struct metrics *metrics, const struct metrics_pool *pool,
 			  const struct ioband_group *group)
 {
 	const struct ioband_device *owner =
@@ -243,8 +236,7 @@ static void add_series(const struct metrics *metrics,
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
 
-		if (!tree_has(&metrics->devices, groups, group,
-			      metrics->scope.device))
+		if (!tree_has(&metrics->devices, groups, group, metrics->scope.device))
 			continue;
 		all->v = xgrow(all->v, all->n, sizeof(*all->v));
 		all->v[all->n++] = (struct series){
@@ -261,8 +253,7 @@ static int by_labels(const void *left, const void *right)
 	const struct series *a = left, *b = right;
 	int order = strcmp(a->labels, b->labels);
 
-	return order ? order : (a->group->seq > b->group->seq) -
-			       (a->group->seq < b->group->seq);
+	return order ? order : (a->group->seq > b->group->seq) - (a->group->seq < b->group->seq);
 }
 
 /*
@@ -276,8 +267,7 @@ static void drop_old_series(struct all_series *all)
 	if (all->n)
 		qsort(all->v, all->n, sizeof(*all->v), by_labels);
 	for (size_t i = 0; i < all->n; i++) {
-		if (i + 1 < all->n &&
-		    !strcmp(all->v[i].labels, all->v[i + 1].labels))
+		if (i + 1 < all->n && !strcmp(all->v[i].labels, all->v[i + 1].labels))
 			free(all->v[i].labels);
 		else
 			all->v[kept++] = all->v[i];
@@ -290,10 +280,8 @@ enum gauge { WEIGHT, HELD_NOW, HELD_NOW_BYTES, INFLIGHT };
 static const struct figure gauges[] = {
 	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group, 0: idle." },
 	[HELD_NOW] = { "ioband_group_held_ios", "ios", "I/Os held now." },
-	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes",
-		"Bytes held now." },
-	[INFLIGHT] = { "ioband_group_inflight_ios", "ios",
-		"I/Os below ioband now." },
+	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes", "Bytes held now." },
+	[INFLIGHT] = { "ioband_group_inflight_ios", "ios", "I/Os below ioband now." },
 };
 
 static uint64_t gauge_value(const struct series *series, enum gauge gauge)
@@ -314,8 +302,7 @@ static void write_gauges(const struct all_series *all, const struct page *page)
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
 		family(page, "gauge", &gauges[g]);
 		for (size_t i = 0; i < all->n; i++) {
-			fprintf(page->stream, "%s{%s}", gauges[g].name,
-				all->v[i].labels);
+			fprintf(page->stream, "%s{%s}", gauges[g].name, all->v[i].labels);
 			print_count(page->stream, gauge_value(&all->v[i], g));
 		}
 	}
@@ -336,11 +323,9 @@ static const struct {
 	    "I/Os that the group has at least, if it submits as much." }, MINIMUM, RIOPS },
 };
 
-static void write_bound(const struct series *series, size_t family,
-			FILE *stream)
+static void write_bound(const struct series *series, size_t family, FILE *stream)
 {
-	const struct rates *rates =
-		&series->group->bounds.of[bounds[family].bound];
+	const struct rates *rates = &series->group->bounds.of[bounds[family].bound];
 
 	for (int op = READ; op <= WRITE; op++) {
 		uint64_t rate = rates->rate[bounds[family].read + op];
@@ -380,8 +365,7 @@ static void write_targets(const struct all_series *all, const struct page *page)
 
 			if (!us)
 				continue;
-			fprintf(page->stream, "%s{%s}", kinds[kind].name,
-				all->v[i].labels);
+			fprintf(page->stream, "%s{%s}", kinds[kind].name, all->v[i].labels);
 			print_seconds(page->stream, us * 1000);
 		}
 	}
@@ -392,16 +376,14 @@ enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
 static const struct figure counters[] = {
 	[IOS_DONE] = { "ioband_group_ios", "ios", "I/Os completed." },
 	[BYTES_DONE] = { "ioband_group_bytes", "bytes", "Bytes completed." },
-	[IOS_DELAYED] = { "ioband_group_delayed_ios", "ios",
-		"I/Os completed that had been held." },
+	[IOS_DELAYED] = { "ioband_group_delayed_ios", "ios", "I/Os completed that had been held." },
 	[WAIT_TIME] = { "ioband_group_wait_time_seconds", "seconds",
 		"Time for which I/Os were held, added up." },
 	[SERVICE_TIME] = { "ioband_group_service_time_seconds", "seconds",
 		"Time that I/Os were below ioband, added up." },
 };
 
-static void write_counter(const struct series *series, enum counter counter,
-			  int op, FILE *stream)
+static void write_counter(const struct series *series, enum counter counter, int op, FILE *stream)
 {
 	const struct op_stats *stats = &series->stats->op[op];
 	const uint64_t value[] = {
@@ -434,8 +416,7 @@ static void write_counters(const struct all_series *all, const struct page *page
 static void write_bucket(const char *name, const char *labels, int op,
 			 const char *end, uint64_t below, FILE *stream)
 {
-	fprintf(stream, "%s_bucket{%s,op=\"%s\",le=\"%s\"}", name, labels,
-		op_names[op], end);
+	fprintf(stream, "%s_bucket{%s,op=\"%s\",le=\"%s\"}", name, labels, op_names[op], end);
 	print_count(stream, below);
 }
 
@@ -452,8 +433,7 @@ static void write_sum(const char *name, const char *labels, int op,
  * Empty histograms are left out: most groups discard nothing, and never waited.
  */
 static void write_buckets(const char *name, const char *labels, int op,
-			  const uint64_t slots[HISTOGRAM_SLOTS],
-			  uint64_t sum_ns, FILE *stream)
+			  const uint64_t slots[HISTOGRAM_SLOTS], uint64_t sum_ns, FILE *stream)
 {
 	const int last = HISTOGRAM_SLOTS - 1;
 	uint64_t below = 0, all = 0;
@@ -463,17 +443,14 @@ static void write_buckets(const char *name, const char *labels, int op,
 		all += slots[slot];
 	for (int slot = 0; all && slot <= last; slot++) {
 		below += slots[slot];
-		snprintf(end, sizeof(end), "%.12g",
-			 histogram_end(slot) / (double)NS_PER_S);
-		write_bucket(name, labels, op, slot < last ? end : "+Inf",
-			     below, stream);
+		snprintf(end, sizeof(end), "%.12g", histogram_end(slot) / (double)NS_PER_S);
+		write_bucket(name, labels, op, slot < last ? end : "+Inf", below, stream);
 	}
 	if (all && sum_ns != NO_SUM)
 		write_sum(name, labels, op, all, sum_ns, stream);
 }
 
-static void write_histograms(const struct all_series *all, bool wait,
-			     const struct page *page)
+static void write_histograms(const struct all_series *all, bool wait, const struct page *page)
 {
 	static const struct figure figures[] = {
 		{ "ioband_group_service_seconds", "seconds", "How long I/Os were below ioband." },
@@ -486,8 +463,7 @@ static void write_histograms(const struct all_series *all, bool wait,
 	for (size_t i = 0; i < all->n; i++) {
 		const struct series *series = &all->v[i];
 		const struct group_latency *latency =
-			latency_find(&series->pool->sample.latency,
-				     series->group->seq);
+			latency_find(&series->pool->sample.latency, series->group->seq);
 
 		for (int op = 0; latency && op < OPS; op++)
 			write_buckets(name, series->labels, op,

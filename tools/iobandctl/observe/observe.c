@@ -34,8 +34,7 @@ static int look(size_t n, struct observation *pools)
  * @pools: the result, in the order of @speakers; empty before; freed by the caller after a
  *	failure too
  */
-int observe(const struct targets *speakers, double seconds,
-	    struct observation *pools)
+int observe(const struct targets *speakers, double seconds, struct observation *pools)
 {
 	uint64_t start_ns;
 	int code = EXIT_OK;
@@ -52,8 +51,7 @@ int observe(const struct targets *speakers, double seconds,
 	for (size_t i = 0; i < speakers->n && code == EXIT_OK; i++) {
 		code = sample_take(speakers->v[i], &pools[i].after);
 		if (code == EXIT_OK)
-			sample_delta(&pools[i].before, &pools[i].after,
-				     &pools[i].delta);
+			sample_delta(&pools[i].before, &pools[i].after, &pools[i].delta);
 	}
 	return code;
 }

@@ -19,8 +19,7 @@ struct observation {
 	uint64_t brake_bytes_per_s;
 };
 
-int observe(const struct targets *speakers, double seconds,
-	    struct observation *pools);
+int observe(const struct targets *speakers, double seconds, struct observation *pools);
 void observation_free(struct observation *pool);
 
 #endif

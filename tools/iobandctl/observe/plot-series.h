@@ -8,8 +8,7 @@
 #include "observe/top.h"
 
 /* The diagrams, each in a panel of its own. */
-enum plot_what { PLOT_BANDWIDTH, PLOT_IOPS, PLOT_WAIT, PLOT_SERVICE, PLOT_SHARE,
-	PLOT_WHATS };
+enum plot_what { PLOT_BANDWIDTH, PLOT_IOPS, PLOT_WAIT, PLOT_SERVICE, PLOT_SHARE, PLOT_WHATS };
 
 /* The I/O of a group between two samples. */
 struct plot_point {
@@ -50,16 +49,14 @@ struct plot {
 };
 
 /* In plot-series.c. */
-int plot_add(struct plot *plot, struct recording_line *line,
-	     struct problem *problem);
+int plot_add(struct plot *plot, struct recording_line *line, struct problem *problem);
 void plot_sort(struct plot *plot);
 void plot_free(struct plot *plot);
 
 /* In plot-script.c. */
 const char *plot_name(enum plot_what what);
-void plot_script(const struct plot *plot, struct plot_series *const *series,
-		 size_t n, const bool what[PLOT_WHATS], const char *terminal,
-		 FILE *stream);
+void plot_script(const struct plot *plot, struct plot_series *const *series, size_t n,
+		 const bool what[PLOT_WHATS], const char *terminal, FILE *stream);
 
 /* In gnuplot.c. */
 int gnuplot_run(FILE *script, int output);

@@ -9,11 +9,9 @@
 
 #include "observe/recording.h"
 
-static int wrong_line(const struct recording_reader *reader,
-		      const struct problem *problem)
+static int wrong_line(const struct recording_reader *reader, const struct problem *problem)
 {
-	return fail(EXIT_USAGE, "%s, line %zu: %s", reader->path, reader->line,
-		    problem->text);
+	return fail(EXIT_USAGE, "%s, line %zu: %s", reader->path, reader->line, problem->text);
 }
 
 /*
@@ -44,8 +42,7 @@ static ssize_t read_line(struct recording_reader *reader)
 
 static int read_failed(const struct recording_reader *reader)
 {
-	return fail(exit_code_of(errno), "cannot read %s: %s", reader->path,
-		    strerror(errno));
+	return fail(exit_code_of(errno), "cannot read %s: %s", reader->path, strerror(errno));
 }
 
 /*
@@ -71,8 +68,7 @@ int recording_open(struct recording_reader *reader, const char *path)
 	if (length == -2)
 		return read_failed(reader);
 	reader->line = 1;
-	if (length < 0 || recording_parse_head(reader->text, length, reader,
-					       &problem))
+	if (length < 0 || recording_parse_head(reader->text, length, reader, &problem))
 		return wrong_line(reader, &problem);
 	return EXIT_OK;
 }
@@ -82,8 +78,7 @@ int recording_open(struct recording_reader *reader, const char *path)
  * @line: the result, for recording_line_free(), after a failure too
  * @found: whether there was such a line
  */
-int recording_next(struct recording_reader *reader, struct recording_line *line,
-		   bool *found)
+int recording_next(struct recording_reader *reader, struct recording_line *line, bool *found)
 {
 	struct problem problem;
 	ssize_t length;
@@ -96,8 +91,7 @@ int recording_next(struct recording_reader *reader, struct recording_line *line,
 			return read_failed(reader);
 		if (length < 0)
 			return EXIT_OK;
-		if (recording_parse(reader->text, length, line, found,
-				    &problem))
+		if (recording_parse(reader->text, length, line, found, &problem))
 			return wrong_line(reader, &problem);
 	}
 	return EXIT_OK;
@@ -114,8 +108,7 @@ static uint64_t last_time(FILE *stream)
 	ssize_t length;
 	bool known;
 
-	while ((length = getline(&text, &size, stream)) > 0 &&
-	       text[length - 1] == '\n') {
+	while ((length = getline(&text, &size, stream)) > 0 && text[length - 1] == '\n') {
 		char *other = last;
 		size_t other_size = last_size;
 
@@ -124,8 +117,7 @@ static uint64_t last_time(FILE *stream)
 		text = other;
 		size = other_size;
 	}
-	if (last && !recording_parse(last, strcspn(last, "\n"), &line, &known,
-				     &problem))
+	if (last && !recording_parse(last, strcspn(last, "\n"), &line, &known, &problem))
 		at_ns = line.at_ns;
 	if (last)
 		recording_line_free(&line);
@@ -148,8 +140,7 @@ int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 		return EXIT_OK;
 	*length_ns = last_time(reader->stream);
 	clearerr(reader->stream);
-	return fseeko(reader->stream, here, SEEK_SET) ? read_failed(reader) :
-							EXIT_OK;
+	return fseeko(reader->stream, here, SEEK_SET) ? read_failed(reader) : EXIT_OK;
 }
 
 void recording_line_free(struct recording_line *line)

@@ -51,30 +51,24 @@ struct recording_reader {
 };
 
 /* In recording-write.c. */
-int recording_create(struct recording *recording, const char *path,
-		     double interval_s);
-int recording_pool(struct recording *recording,
-		   const struct ioband_devices *devices,
-		   const struct ioband_device *speaker,
-		   const struct sample *sample);
+int recording_create(struct recording *recording, const char *path, double interval_s);
+int recording_pool(struct recording *recording, const struct ioband_devices *devices,
+		   const struct ioband_device *speaker, const struct sample *sample);
 int recording_gone(struct recording *recording, const char *pool);
 int recording_end(struct recording *recording, const char *because);
 int recording_close(struct recording *recording);
 
 /* In recording-read.c. */
 int recording_open(struct recording_reader *reader, const char *path);
-int recording_next(struct recording_reader *reader, struct recording_line *line,
-		   bool *found);
+int recording_next(struct recording_reader *reader, struct recording_line *line, bool *found);
 int recording_length(struct recording_reader *reader, uint64_t *length_ns);
 void recording_line_free(struct recording_line *line);
 void recording_reader_close(struct recording_reader *reader);
 
 /* In recording-parse.c. */
-int recording_parse_head(const char *text, size_t length,
-			 struct recording_reader *reader,
+int recording_parse_head(const char *text, size_t length, struct recording_reader *reader,
 			 struct problem *problem);
-int recording_parse(const char *text, size_t length,
-		    struct recording_line *line, bool *known,
+int recording_parse(const char *text, size_t length, struct recording_line *line, bool *known,
 		    struct problem *problem);
 
 #endif

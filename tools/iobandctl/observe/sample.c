@@ -77,8 +77,7 @@ static void latency_since(struct latency *now, const struct latency *before)
 {
 	for (size_t i = 0; i < now->n; i++) {
 		struct group_latency *group = &now->v[i];
-		const struct group_latency *old =
-			latency_find(before, group->seq);
+		const struct group_latency *old = latency_find(before, group->seq);
 
 		for (int op = 0; op < OPS && old; op++) {
 			histogram_since(group->wait[op], old->wait[op]);
@@ -102,15 +101,12 @@ static void *copy(const void *array, size_t n, size_t size)
  * @now: the later sample, of the same pool
  * @delta: the difference; must not outlive @now
  */
-void sample_delta(const struct sample *before, const struct sample *now,
-		  struct sample *delta)
+void sample_delta(const struct sample *before, const struct sample *now, struct sample *delta)
 {
 	*delta = *now;
 	delta->ns = now->ns - before->ns;
-	delta->stats.v = copy(now->stats.v, now->stats.n,
-			      sizeof(*now->stats.v));
-	delta->latency.v = copy(now->latency.v, now->latency.n,
-				sizeof(*now->latency.v));
+	delta->stats.v = copy(now->stats.v, now->stats.n, sizeof(*now->stats.v));
+	delta->latency.v = copy(now->latency.v, now->latency.n, sizeof(*now->latency.v));
 	stats_since(&delta->stats, &before->stats);
 	latency_since(&delta->latency, &before->latency);
 }
@@ -162,8 +158,7 @@ static double amount(const struct group_stats *group, const char *measure)
  * @measure: the measure of the pool: bytes or ios
  * Return: percent; 0 if the pool did no I/O.
  */
-double stats_share(const struct stats *stats, const struct group_stats *group,
-		   const char *measure)
+double stats_share(const struct stats *stats, const struct group_stats *group, const char *measure)
 {
 	double all = 0;
 

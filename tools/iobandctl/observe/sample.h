@@ -19,12 +19,10 @@ struct sample {
 uint64_t sample_clock(void);
 int sample_take(const struct ioband_device *device, struct sample *sample);
 void sample_free(struct sample *sample);
-void sample_delta(const struct sample *before, const struct sample *now,
-		  struct sample *delta);
+void sample_delta(const struct sample *before, const struct sample *now, struct sample *delta);
 void sample_delta_free(struct sample *delta);
 void op_stats_add(struct op_stats *sum, const struct op_stats *part);
 struct op_stats stats_total(const struct group_stats *group);
-double stats_share(const struct stats *stats, const struct group_stats *group,
-		   const char *measure);
+double stats_share(const struct stats *stats, const struct group_stats *group, const char *measure);
 
 #endif

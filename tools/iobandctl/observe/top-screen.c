@@ -162,8 +162,7 @@ static void draw_titles(const struct screen *screen, int y)
 	attroff(A_REVERSE);
 }
 
-static void draw_row(const struct screen *screen, int y,
-		     const struct top_row *row)
+static void draw_row(const struct screen *screen, int y, const struct top_row *row)
 {
 	int x = screen->width[TOP_GROUP];
 	char text[FORMAT_SIZE];
@@ -171,8 +170,7 @@ static void draw_row(const struct screen *screen, int y,
 	draw_name(y, x, row->group);
 	for (size_t c = TOP_GROUP + 1; c < TOP_COLUMNS; c++) {
 		if (screen->width[c])
-			draw_cell(y, &x, screen->width[c],
-				  top_cell(row, c, text));
+			draw_cell(y, &x, screen->width[c], top_cell(row, c, text));
 	}
 }
 
@@ -332,8 +330,7 @@ static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 static void look_until_quit(struct screen *screen)
 {
 	const struct top *top = screen->top;
-	double wait_s = top->interval_s < FIRST_LOOK_S ? top->interval_s :
-							 FIRST_LOOK_S;
+	double wait_s = top->interval_s < FIRST_LOOK_S ? top->interval_s : FIRST_LOOK_S;
 	uint64_t next_ns = sample_clock();
 
 	draw(screen);

@@ -68,16 +68,13 @@ static void fill_times(struct top_row *row, const struct op_stats *total,
 		histogram_add(wait, latency->wait[op]);
 		histogram_add(service, latency->service[op]);
 	}
-	row->value[TOP_WAIT] = total->held_ios ?
-		total->wait_ns / (double)total->held_ios : -1;
+	row->value[TOP_WAIT] = total->held_ios ? total->wait_ns / (double)total->held_ios : -1;
 	row->value[TOP_WAIT_P99] = percentile(wait);
-	row->value[TOP_SERVICE] = total->ios ?
-		total->service_ns / (double)total->ios : -1;
+	row->value[TOP_SERVICE] = total->ios ? total->service_ns / (double)total->ios : -1;
 	row->value[TOP_SERVICE_P99] = percentile(service);
 }
 
-static char *name_of(const struct ioband_devices *devices,
-		     const struct groups *groups,
+static char *name_of(const struct ioband_devices *devices, const struct groups *groups,
 		     const struct ioband_group *group)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
@@ -86,8 +83,7 @@ static char *name_of(const struct ioband_devices *devices,
 	if (owner && tree_is_device(group))
 		name = xstrdup(owner->dm->name);
 	else
-		name = xasprintf("%s%s%s", owner ? owner->dm->name : "",
-				 owner ? ":" : "",
+		name = xasprintf("%s%s%s", owner ? owner->dm->name : "", owner ? ":" : "",
 				 group->path ? group->path : group->name);
 	escaped = text_escape(name);
 	free(name);
@@ -101,8 +97,7 @@ struct done {
 	struct group_latency latency;	/* histograms */
 };
 
-static void add_done(struct done *sum, double share,
-		     const struct group_stats *stats,
+static void add_done(struct done *sum, double share, const struct group_stats *stats,
 		     const struct group_latency *latency)
 {
 	sum->share += share;
@@ -117,30 +112,25 @@ static void add_done(struct done *sum, double share,
 }
 
 /* By the places of the groups, for free(). */
-static struct done *all_done(const struct activity *activity,
-			     const struct sample *delta, const char *measure,
-			     bool sum)
+static struct done *all_done(const struct activity *activity, const struct sample *delta,
+			     const char *measure, bool sum)
 {
 	const struct groups *groups = activity->groups;
 	struct done *done = xcalloc(groups->n + 1, sizeof(*done));
 
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
-		const struct group_stats *stats =
-			stats_find(&delta->stats, group->seq);
+		const struct group_stats *stats = stats_find(&delta->stats, group->seq);
 
-		for (; activity->own[i] && group;
-		     group = sum ? tree_parent(groups, group) : NULL)
+		for (; activity->own[i] && group; group = sum ? tree_parent(groups, group) : NULL)
 			add_done(&done[group - groups->v],
-				 stats_share(&delta->stats, stats, measure),
-				 stats,
+				 stats_share(&delta->stats, stats, measure), stats,
 				 latency_find(&delta->latency, stats->seq));
 	}
 	return done;
 }
 
-static void fill_row(struct top_row *row, const struct done *done,
-		     double seconds)
+static void fill_row(struct top_row *row, const struct done *done, double seconds)
 {
 	const struct op_stats total = stats_total(&done->stats);
 
@@ -157,8 +147,7 @@ static void fill_row(struct top_row *row, const struct done *done,
  * @sum: what groups below a group do counts as its own
  */
 void top_view_add(struct top_view *view, const struct ioband_devices *devices,
-		  const struct ioband_device *speaker,
-		  const struct sample *delta, bool sum)
+		  const struct ioband_device *speaker, const struct sample *delta, bool sum)
 {
 	const struct groups *groups = &delta->groups;
 	struct activity activity;
@@ -236,8 +225,7 @@ void top_view_free(struct top_view *view)
  * The text of a cell.
  * @text: for it
  */
-const char *top_cell(const struct top_row *row, enum top_column column,
-		     char text[FORMAT_SIZE])
+const char *top_cell(const struct top_row *row, enum top_column column, char text[FORMAT_SIZE])
 {
 	double value = row->value[column];
 
@@ -253,7 +241,6 @@ const char *top_cell(const struct top_row *row, enum top_column column,
 		return format_bytes(value, text);
 	if (column >= TOP_WAIT)
 		return format_time(value, text);
-	snprintf(text, FORMAT_SIZE, "%.*f",
-		 column == TOP_DUE || column == TOP_SHARE, value);
+	snprintf(text, FORMAT_SIZE, "%.*f", column == TOP_DUE || column == TOP_SHARE, value);
 	return text;
 }

@@ -10,8 +10,7 @@
 #include "observe/top.h"
 #include "print/print.h"
 
-static struct top_before *find_before(struct top_before *v, size_t n,
-				      const char *pool)
+static struct top_before *find_before(struct top_before *v, size_t n, const char *pool)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(v[i].pool, pool))
@@ -43,18 +42,14 @@ void top_time(const struct top *top, char text[TOP_TIME_SIZE])
 	const time_t seconds = ns / NS_PER_S;
 	struct tm local;
 
-	strftime(text, TOP_TIME_SIZE, "%Y-%m-%d %H:%M:%S",
-		 localtime_r(&seconds, &local));
+	strftime(text, TOP_TIME_SIZE, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &local));
 }
 
 /* A pool that is new has a row only when it was seen twice. */
-static void add_pool(struct top *top, struct top_view *view,
-		     const struct ioband_devices *devices,
-		     const struct ioband_device *speaker,
-		     const struct sample *now)
+static void add_pool(struct top *top, struct top_view *view, const struct ioband_devices *devices,
+		     const struct ioband_device *speaker, const struct sample *now)
 {
-	const struct top_before *before =
-		find_before(top->before, top->n, speaker->table.pool);
+	const struct top_before *before = find_before(top->before, top->n, speaker->table.pool);
 	struct sample delta;
 
 	if (!before)
@@ -65,8 +60,7 @@ static void add_pool(struct top *top, struct top_view *view,
 	sample_delta_free(&delta);
 }
 
-static int look(struct top *top, struct top_view *view,
-		const struct ioband_devices *devices,
+static int look(struct top *top, struct top_view *view, const struct ioband_devices *devices,
 		const struct targets *speakers)
 {
 	struct top_before *now = xcalloc(speakers->n, sizeof(*now));
@@ -103,15 +97,13 @@ static struct top_before *keep_place(struct top *top, const char *pool)
 }
 
 /* A pool that is gone begins anew when it is back. */
-static void replay_line(struct top *top, struct top_view *view,
-			struct recording_line *line)
+static void replay_line(struct top *top, struct top_view *view, struct recording_line *line)
 {
 	const char *pool = line->speaker.table.pool;
 	struct top_before *before;
 
 	if (line->kind == RECORDING_POOL)
-		add_pool(top, view, &line->devices, &line->speaker,
-			 &line->sample);
+		add_pool(top, view, &line->devices, &line->speaker, &line->sample);
 	before = keep_place(top, pool);
 	before->sample = line->sample;
 	line->sample = (struct sample){ .ns = 0 };
@@ -147,8 +139,7 @@ static int check_pool(const struct top *top)
 	for (size_t i = 0; i < top->pools.n; i++)
 		xappend(&pools, "%s%s", i ? ", " : "", top->pools.v[i]);
 	if (only && !names_has(&top->pools, only))
-		code = fail(EXIT_MISSING,
-			    "there is no pool '%s' in %s; it has: %s", only,
+		code = fail(EXIT_MISSING, "there is no pool '%s' in %s; it has: %s", only,
 			    top->input->path, *pools ? pools : "no pool");
 	free(pools);
 	return code;
@@ -213,15 +204,13 @@ int top_refresh(struct top *top, struct top_view *view)
 	return code;
 }
 
-static void print_cell(struct row *row,
-		       const struct top_row *top, enum top_column column)
+static void print_cell(struct row *row, const struct top_row *top, enum top_column column)
 {
 	enum column_kind kind = top_columns[column].kind;
 	double value = top->value[column];
 
 	if (kind == COLUMN_TEXT)
-		print_text(row, column,
-			   column == TOP_GROUP ? top->group : top->pool);
+		print_text(row, column, column == TOP_GROUP ? top->group : top->pool);
 	else if (value >= 0 && kind == COLUMN_REAL)
 		print_real(row, column, value);
 	else if (column == TOP_WEIGHT)

@@ -90,19 +90,15 @@ static int getopt_problem(int found, char **argv, struct problem *problem)
 	const char *word = argv[optind - 1];
 
 	if (found == ':')
-		return problem_set(problem, "option '%s' needs an argument",
-				   word);
+		return problem_set(problem, "option '%s' needs an argument", word);
 	if (optopt > OPTIONS)
 		return problem_set(problem, "there is no option '-%c'", optopt);
 	if (optopt)
-		return problem_set(problem, "option '%s' takes no argument",
-				   word);
-	return problem_set(problem, "there is no option '%s' (or it is short for several)",
-			   word);
+		return problem_set(problem, "option '%s' takes no argument", word);
+	return problem_set(problem, "there is no option '%s' (or it is short for several)", word);
 }
 
-static int check_columns(const struct verb *verb, const struct args *args,
-			 struct problem *problem)
+static int check_columns(const struct verb *verb, const struct args *args, struct problem *problem)
 {
 	size_t *chosen;
 	int count;
@@ -110,21 +106,18 @@ static int check_columns(const struct verb *verb, const struct args *args,
 	if (!verb->columns)
 		return 0;
 	chosen = xcalloc(verb->n_columns, sizeof(*chosen));
-	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns,
-			       verb->n_columns, args->value[OPTION_JSON],
-			       chosen, problem);
+	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns, verb->n_columns,
+			       args->value[OPTION_JSON], chosen, problem);
 	free(chosen);
 	return count < 0 ? -1 : 0;
 }
 
-static int check_operands(const struct verb *verb, const struct args *args,
-			  struct problem *problem)
+static int check_operands(const struct verb *verb, const struct args *args, struct problem *problem)
 {
 	if (args->value[OPTION_HELP] || args->value[OPTION_VERSION])
 		return 0;
 	if (args->n < verb->min)
-		return problem_set(problem, "too few arguments; it takes: %s",
-				   verb->args);
+		return problem_set(problem, "too few arguments; it takes: %s", verb->args);
 	if (verb->max != ARGS_ANY && args->n > verb->max)
 		return problem_set(problem, "'%s' is too much; it takes: %s",
 				   args->operand[verb->max],
@@ -157,8 +150,7 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 			return getopt_problem(found, argv, problem);
 		spec = spec_found(verb, found);
 		if (args->value[spec->id])
-			return problem_set(problem, "option '--%s' comes twice",
-					   spec->name);
+			return problem_set(problem, "option '--%s' comes twice", spec->name);
 		args->value[spec->id] = optarg ? optarg : spec->name;
 	}
 	args->operand = argv + optind;

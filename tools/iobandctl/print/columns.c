@@ -14,19 +14,16 @@ static bool is_offered(const struct column *column, bool json)
 
 static bool is_called(const char *called, struct span name)
 {
-	return called && !strncasecmp(called, name.start, name.length) &&
-	       !called[name.length];
+	return called && !strncasecmp(called, name.start, name.length) && !called[name.length];
 }
 
 /* By its heading or its key, in capitals or not; @n if there is none. */
-static size_t find_column(struct span name, const struct column *columns,
-			  size_t n, bool json)
+static size_t find_column(struct span name, const struct column *columns, size_t n, bool json)
 {
 	size_t i = 0;
 
 	while (i < n && !(is_offered(&columns[i], json) &&
-			  (is_called(columns[i].title, name) ||
-			   is_called(columns[i].key, name))))
+			  (is_called(columns[i].title, name) || is_called(columns[i].key, name))))
 		i++;
 	return i;
 }
@@ -86,10 +83,8 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 		if (column == n) {
 			char *all = columns_names(columns, n, json);
 
-			problem_set(problem,
-				    "there is no column '%s'%s; the columns are %s",
-				    span_show(name, shown),
-				    json ? " in JSON" : "", all);
+			problem_set(problem, "there is no column '%s'%s; the columns are %s",
+				    span_show(name, shown), json ? " in JSON" : "", all);
 			free(all);
 			return -1;
 		}
@@ -112,8 +107,7 @@ bool columns_has(const char *names, const struct column *column)
 	rest = span_of(names + (*names == '+'));
 	while (rest.length) {
 		span_item(&rest, ',', &name);
-		if (is_called(column->title, name) ||
-		    is_called(column->key, name))
+		if (is_called(column->title, name) || is_called(column->key, name))
 			return true;
 	}
 	return false;

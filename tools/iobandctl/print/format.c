@@ -4,8 +4,7 @@
 
 #include "print/format.h"
 
-static void three_digits(double value, const char *unit,
-			 char buffer[FORMAT_SIZE])
+static void three_digits(double value, const char *unit, char buffer[FORMAT_SIZE])
 {
 	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 

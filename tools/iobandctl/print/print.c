@@ -80,8 +80,7 @@ static void add_column(struct table *table, size_t i, size_t place)
 	const char *name = table->json ? column->key : column->title;
 	struct libscols_column *added;
 
-	added = made(scols_table_new_column(table->scols, name, 0,
-					    column_flags(column->kind)));
+	added = made(scols_table_new_column(table->scols, name, 0, column_flags(column->kind)));
 	check(scols_column_set_json_type(added, json_type(column->kind)));
 	table->place[i] = place;
 }
@@ -117,8 +116,7 @@ static struct table *begin(const char *name, const struct column *columns,
  * @columns: must outlive the table
  * Return: the table, for print_end().
  */
-struct table *print_table(const char *name, const struct column *columns,
-			  size_t n, bool json)
+struct table *print_table(const char *name, const struct column *columns, size_t n, bool json)
 {
 	return begin(name, columns, n, json, NULL);
 }
@@ -136,8 +134,7 @@ struct table *print_asked(const char *name, const struct column *columns,
 				    args->value[OPTION_OUTPUT]);
 
 	table->bytes = args->value[OPTION_BYTES];
-	check(scols_table_enable_noheadings(table->scols,
-					    !!args->value[OPTION_NO_HEADINGS]));
+	check(scols_table_enable_noheadings(table->scols, !!args->value[OPTION_NO_HEADINGS]));
 	return table;
 }
 
@@ -216,8 +213,7 @@ void print_number(struct row *row, size_t column, uint64_t number)
 	else if (!table->json && kind == COLUMN_TIME)
 		format_time(number, text);
 	else
-		snprintf(text, sizeof(text), "%llu",
-			 (unsigned long long)number);
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
 	set(row, column, text);
 }
 
@@ -243,14 +239,12 @@ void print_rates(struct row *row, size_t first, const struct rates *rates)
 {
 	for (int rate = 0; rate < RATES; rate++) {
 		if (rates->rate[rate])
-			print_number(row, first + rate,
-				     rates->rate[rate]);
+			print_number(row, first + rate, rates->rate[rate]);
 	}
 }
 
 /* With --bytes the rates are plain numbers. */
-static char *text_of_bound(const struct table *table,
-			   const struct bounds *bounds, enum bound bound)
+static char *text_of_bound(const struct table *table, const struct bounds *bounds, enum bound bound)
 {
 	if (!bound_is_set(bounds, bound))
 		return NULL;
@@ -282,12 +276,10 @@ void print_bound_texts(struct row *row, size_t first, const struct bounds *bound
 void print_bounds(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
-		print_rates(row, first + bound * RATES,
-			    &bounds->of[bound]);
+		print_rates(row, first + bound * RATES, &bounds->of[bound]);
 	for (int i = 0; i < BOUNDS - LATENCY; i++) {
 		if (bounds->latency_us[i])
-			print_number(row, first + LATENCY * RATES + i,
-				     bounds->latency_us[i]);
+			print_number(row, first + LATENCY * RATES + i, bounds->latency_us[i]);
 	}
 }
 
@@ -330,8 +322,7 @@ void print_hide(struct table *table, size_t column)
 	size_t place = table->place[column];
 
 	if (place != HIDDEN)
-		check(scols_column_set_flags(scols_table_get_column(table->scols,
-								    place),
+		check(scols_column_set_flags(scols_table_get_column(table->scols, place),
 					     SCOLS_FL_HIDDEN));
 }
 
@@ -398,8 +389,7 @@ bool print_is_terminal(FILE *stream)
 {
 	const char *terminal = getenv("TERM");
 
-	return isatty(fileno(stream)) && terminal && *terminal &&
-	       strcmp(terminal, "dumb");
+	return isatty(fileno(stream)) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
 /* See no-color.org. */
@@ -442,8 +432,7 @@ void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "",
-		   fmt, args);
+	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "", fmt, args);
 	va_end(args);
 }
 
@@ -465,6 +454,5 @@ int print_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_OK;
-	return fail(EXIT_FAILED, "cannot write the output: %s",
-		    strerror(errno));
+	return fail(EXIT_FAILED, "cannot write the output: %s", strerror(errno));
 }

@@ -42,8 +42,7 @@ struct args;
 struct table;
 struct row;
 
-struct table *print_table(const char *name, const struct column *columns,
-			  size_t n, bool json);
+struct table *print_table(const char *name, const struct column *columns, size_t n, bool json);
 struct table *print_asked(const char *name, const struct column *columns,
 			  size_t n, const struct args *args);
 struct row *print_row(struct table *table);
@@ -61,8 +60,7 @@ void print_drop(struct row *row);
 int print_end(struct table *table);
 int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);
-__printf(3, 4) void print_marked(const char *colour, const char *mark,
-				 const char *fmt, ...);
+__printf(3, 4) void print_marked(const char *colour, const char *mark, const char *fmt, ...);
 void print_lines(const char *indent, char *text);
 bool print_is_terminal(FILE *stream);
 int print_flush(void);

@@ -33,16 +33,14 @@ const struct fixed_kind completion_fixed_kinds[] = {
  * NAMES are names of existing ioband devices.  NAME, the name of a new device, has
  * no words.  PLACE is a pool or a device.
  */
-static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP",
-	"VERB" };
+static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP", "VERB" };
 
 /*
  * The arguments of a verb, one after another.
  * @i: index, from 0
  * Return: false after the last.
  */
-bool completion_operand(const struct verb *verb, size_t i,
-			struct operand *operand)
+bool completion_operand(const struct verb *verb, size_t i, struct operand *operand)
 {
 	struct span rest = span_of(verb->args), word;
 
@@ -52,8 +50,7 @@ bool completion_operand(const struct verb *verb, size_t i,
 	} while (i--);
 	if (*word.start == '[')
 		word = (struct span){ word.start + 1, word.length - 2 };
-	operand->repeats = word.length > 3 &&
-			   !strncmp(word.start + word.length - 3, "...", 3);
+	operand->repeats = word.length > 3 && !strncmp(word.start + word.length - 3, "...", 3);
 	if (operand->repeats)
 		word.length -= 3;
 	if (operand->repeats && span_is(word, "NAME"))

@@ -20,8 +20,7 @@ static bool is_visible(const char *word)
 	return is;
 }
 
-static void add_group(const struct ioband_devices *devices,
-		      const struct groups *groups,
+static void add_group(const struct ioband_devices *devices, const struct groups *groups,
 		      const struct ioband_group *group, struct names *words)
 {
 	char *name = tree_name(devices, groups, group);
@@ -42,8 +41,7 @@ static int add_groups(const struct ioband_devices *devices,
 	return code;
 }
 
-static int add_all_groups(const struct ioband_devices *devices,
-			  struct names *words)
+static int add_all_groups(const struct ioband_devices *devices, struct names *words)
 {
 	const struct scope all = { .device = NULL };
 	struct targets speakers;
@@ -70,8 +68,7 @@ static int add_words(const char *kind, struct names *words)
 
 		if (strcmp(kind, "POOL"))
 			names_add(words, device->dm->name);
-		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) &&
-		    device->dm->table)
+		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) && device->dm->table)
 			names_add(words, device->table.pool);
 	}
 	ioband_free(&devices);

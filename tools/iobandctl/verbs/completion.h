@@ -23,8 +23,7 @@ struct operand {
 };
 
 /* completion-kinds.c */
-bool completion_operand(const struct verb *verb, size_t i,
-			struct operand *operand);
+bool completion_operand(const struct verb *verb, size_t i, struct operand *operand);
 const char *completion_fixed(const char *kind);
 void completion_columns(const struct verb *verb);
 bool completion_is_asked(const char *kind);

@@ -52,8 +52,7 @@ static int extract(const char *spelled, struct table *list)
 		any |= had_it;
 	}
 	if (code == EXIT_OK && !any)
-		code = fail(EXIT_MISSING,
-			    "ioband is not in %s; 'iobandctl list' shows where it is",
+		code = fail(EXIT_MISSING, "ioband is not in %s; 'iobandctl list' shows where it is",
 			    places.n == 1 ? places.v[0] : spelled);
 	names_free(&places);
 	return code;

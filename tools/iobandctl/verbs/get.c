@@ -77,8 +77,7 @@ static void begin(struct answer *answer)
 				    answer->args->value[OPTION_JSON]);
 }
 
-static void print_rate_texts(struct row *row, int setting,
-			     const struct bounds *bounds)
+static void print_rate_texts(struct row *row, int setting, const struct bounds *bounds)
 {
 	int bound = setting - GROUP_BOUNDS;
 
@@ -94,8 +93,7 @@ static void print_rate_texts(struct row *row, int setting,
 static void add_row(struct answer *answer, const struct ioband_device *device,
 		    const struct group_ref *ref, const struct groups *groups)
 {
-	const struct ioband_group *group =
-		group_listed(answer->devices, groups, ref, device);
+	const struct ioband_group *group = group_listed(answer->devices, groups, ref, device);
 	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
 	char *name = group_name(ref);
 	struct table *table;
@@ -111,24 +109,19 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	print_text(row, GROUP, group && group->path ? group->path : name);
 	print_text(row, ID, ref->name);
 	free(name);
-	print_weight(row, WEIGHT,
-		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
+	print_weight(row, WEIGHT, group ? group->weight : IOBAND_WEIGHT_DEFAULT);
 	print_flag(row, SET, group && group->set);
-	if (answer->setting == GROUP_BOUNDS + LATENCY &&
-	    !bound_is_set(bounds, LATENCY))
-		print_text(row, BOUND_TEXTS + LATENCY,
-			   bound_kinds[LATENCY].none);
+	if (answer->setting == GROUP_BOUNDS + LATENCY && !bound_is_set(bounds, LATENCY))
+		print_text(row, BOUND_TEXTS + LATENCY, bound_kinds[LATENCY].none);
 	else
 		print_bound_texts(row, BOUND_TEXTS, bounds);
-	if (answer->setting == GROUP_BOUNDS + MAXIMUM ||
-	    answer->setting == GROUP_BOUNDS + MINIMUM)
+	if (answer->setting == GROUP_BOUNDS + MAXIMUM || answer->setting == GROUP_BOUNDS + MINIMUM)
 		print_rate_texts(row, answer->setting, bounds);
 	print_bounds(row, NUMBERS, bounds);
 	answer->has_write_latency |= bound_is_set(bounds, WRITE_LATENCY);
 }
 
-static int print_answer(const struct ioband_device *device,
-			const struct group_ref *ref, void *data)
+static int print_answer(const struct ioband_device *device, const struct group_ref *ref, void *data)
 {
 	struct groups groups;
 	int code = query_groups(device, &groups);
@@ -165,8 +158,7 @@ int get_group(const struct args *args, int setting)
 	return code;
 }
 
-enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED,
-	POOL_COLUMNS };
+enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED, POOL_COLUMNS };
 
 static const struct column pool_columns[POOL_COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
@@ -195,8 +187,7 @@ static void print_pool(struct table *table, const struct scope *scope,
 	print_number(row, WRITES_STARVED, line->writes_starved);
 }
 
-static int print_pools(const struct ioband_devices *devices,
-		       const struct args *args)
+static int print_pools(const struct ioband_devices *devices, const struct args *args)
 {
 	bool json = args->value[OPTION_JSON];
 	struct targets targets;

@@ -37,10 +37,8 @@ static void print_type(struct row *row, const char *name)
 	print_text(row, TYPE, type);
 }
 
-static void print_name(struct row *row,
-		       const struct ioband_devices *devices,
-		       const struct groups *groups,
-		       const struct ioband_group *group)
+static void print_name(struct row *row, const struct ioband_devices *devices,
+		       const struct groups *groups, const struct ioband_group *group)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
 	const char *last = group->path ? strrchr(group->path, '/') : NULL;
@@ -53,10 +51,8 @@ static void print_name(struct row *row,
 		print_text(row, NAME, group->name);
 }
 
-static struct row *print_group(struct table *table,
-			       const struct ioband_devices *devices,
-			       const struct groups *groups,
-			       const struct ioband_group *group)
+static struct row *print_group(struct table *table, const struct ioband_devices *devices,
+			       const struct groups *groups, const struct ioband_group *group)
 {
 	struct row *row = print_row(table);
 	char *name = tree_name(devices, groups, group);
@@ -78,8 +74,7 @@ static struct row *print_group(struct table *table,
  * Put each row below that of its parent.  A group without a listed parent, or in a
  * cycle of an invalid list, is put below the pool.
  */
-static void link_rows(const struct groups *groups, struct row **rows,
-		      struct row *pool)
+static void link_rows(const struct groups *groups, struct row **rows, struct row *pool)
 {
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
@@ -113,11 +108,9 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 		print_text(pool, TYPE, "pool");
 		rows = xcalloc(groups.n, sizeof(*rows));
 		for (size_t i = 0; i < groups.n; i++) {
-			if (!tree_has(devices, &groups, &groups.v[i],
-				      scope->device))
+			if (!tree_has(devices, &groups, &groups.v[i], scope->device))
 				continue;
-			rows[i] = print_group(table, devices, &groups,
-					      &groups.v[i]);
+			rows[i] = print_group(table, devices, &groups, &groups.v[i]);
 			note_bounds(&groups.v[i], has);
 		}
 		link_rows(&groups, rows, pool);
@@ -141,8 +134,7 @@ static int print_pools(const struct ioband_devices *devices,
 		code = print_pool(table, devices, scope, speakers.v[i], has);
 	targets_free(&speakers);
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!has[bound] &&
-		    !columns_has(names, &columns[BOUND_TEXTS + bound]))
+		if (!has[bound] && !columns_has(names, &columns[BOUND_TEXTS + bound]))
 			print_hide(table, BOUND_TEXTS + bound);
 	}
 	return first_failure(code, print_end(table));
@@ -173,8 +165,7 @@ static int run(const struct args *args)
 		return code;
 	code = ioband_scope(&devices, args, &scope);
 	if (code == EXIT_OK && args->value[OPTION_WEIGHTS])
-		code = weights_save(&devices, &scope,
-				    args->value[OPTION_JSON]);
+		code = weights_save(&devices, &scope, args->value[OPTION_JSON]);
 	else if (code == EXIT_OK)
 		code = print_pools(&devices, &scope, args);
 	ioband_free(&devices);

@@ -21,8 +21,7 @@ static void warn(const char *name)
  * Insert into all places, or undo all insertions after an error.  A place may have ioband
  * already, because two snapshots share it.
  */
-static int insert(const struct settings *settings, const char *spelled,
-		  struct names *made)
+static int insert(const struct settings *settings, const char *spelled, struct names *made)
 {
 	struct names places = { .n = 0 }, fresh = { .n = 0 };
 	int code = under_places(spelled, &places);
@@ -66,8 +65,7 @@ static int run(const struct args *args)
 	for (int i = 0; i < args->n; i++)
 		code = first_failure(code, insert(&settings, args->operand[i], &made));
 	if (made.n)
-		code = first_failure(code, made_report(&made, &settings,
-						       args->value[OPTION_JSON]));
+		code = first_failure(code, made_report(&made, &settings, args->value[OPTION_JSON]));
 	names_free(&made);
 	return code;
 }

@@ -34,8 +34,7 @@ static const char *state_of(const struct mapped_device *device)
 	return device->suspended ? "suspended" : "active";
 }
 
-static void print_number_pair(struct row *row,
-			      size_t column, uint64_t major, uint64_t minor)
+static void print_number_pair(struct row *row, size_t column, uint64_t major, uint64_t minor)
 {
 	char text[48];
 
@@ -44,16 +43,14 @@ static void print_number_pair(struct row *row,
 	print_text(row, column, text);
 }
 
-static void print_table_line(struct row *row,
-			     const struct ioband_device *device)
+static void print_table_line(struct row *row, const struct ioband_device *device)
 {
 	const struct ioband_table *line = &device->table;
 	char label[DEVICE_NAME_SIZE];
 
 	device_label(line->device[0], line->device[1], label);
 	print_text(row, BELOW, label);
-	print_number_pair(row, BELOW_NUMBER, line->device[0],
-			  line->device[1]);
+	print_number_pair(row, BELOW_NUMBER, line->device[0], line->device[1]);
 	print_number(row, OFFSET, line->offset * 512);
 	print_number(row, SIZE, device->dm->sectors * 512);
 	print_text(row, POOL, line->pool);
@@ -78,8 +75,7 @@ struct row *list_device(struct table *table, const struct ioband_device *device)
 	struct row *row = print_row(table);
 
 	print_text(row, NAME, device->dm->name);
-	print_number_pair(row, NUMBER, device->dm->major,
-			  device->dm->minor);
+	print_number_pair(row, NUMBER, device->dm->major, device->dm->minor);
 	if (device->dm->table)
 		print_table_line(row, device);
 	print_text(row, STATE, state_of(device->dm));
@@ -88,8 +84,7 @@ struct row *list_device(struct table *table, const struct ioband_device *device)
 	return row;
 }
 
-static int print_devices(struct table *table,
-			 const struct ioband_device *devices, size_t n)
+static int print_devices(struct table *table, const struct ioband_device *devices, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		list_device(table, &devices[i]);
@@ -109,8 +104,7 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	code = print_devices(print_asked("devices", columns, COLUMNS, args),
-			     devices.v, devices.n);
+	code = print_devices(print_asked("devices", columns, COLUMNS, args), devices.v, devices.n);
 	ioband_free(&devices);
 	return code;
 }

@@ -9,8 +9,7 @@
 #include "verbs/verbs.h"
 
 const struct option_spec made_options[] = {
-	{ OPTION_POOL, "pool", "POOL",
-	  "the pool to join or make (default: the disks below)" },
+	{ OPTION_POOL, "pool", "POOL", "the pool to join or make (default: the disks below)" },
 	{ OPTION_MODE, "mode", "MODE",
 	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
 	{ OPTION_WEIGHT, "weight", "N",
@@ -52,14 +51,12 @@ static void print_made(const struct ioband_device *device)
 	if (device->table.slice_ms)
 		snprintf(slices, sizeof(slices), ", slices of %llu ms",
 			 (unsigned long long)device->table.slice_ms);
-	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
-		   device->dm->name, device->table.pool, device->table.mode,
-		   device->table.measure, slices);
+	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s", device->dm->name,
+		   device->table.pool, device->table.mode, device->table.measure, slices);
 }
 
 /* Mark the settings on the command line as made by hand. */
-static void mark(const struct ioband_device *device,
-		 const struct settings *settings)
+static void mark(const struct ioband_device *device, const struct settings *settings)
 {
 	const struct {
 		const char *key;
@@ -90,8 +87,7 @@ static void mark(const struct ioband_device *device,
  * Print devices that a verb has created.
  * @settings: the settings on the command line
  */
-int made_report(const struct names *made, const struct settings *settings,
-		bool json)
+int made_report(const struct names *made, const struct settings *settings, bool json)
 {
 	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
 	const struct ioband_device *device;
@@ -104,9 +100,7 @@ int made_report(const struct names *made, const struct settings *settings,
 		if (device && device->dm->table)
 			found[n++] = *device;
 		else
-			code = fail(EXIT_MISSING,
-				    "%s was made, and is gone again",
-				    made->v[i]);
+			code = fail(EXIT_MISSING, "%s was made, and is gone again", made->v[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
 		mark(&found[i], settings);

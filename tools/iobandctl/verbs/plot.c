@@ -61,8 +61,7 @@ static int check_args(const struct args *args)
 
 	if (args->value[OPTION_JSON])
 		return !output && !args->value[OPTION_WHAT] ? EXIT_OK :
-		       fail(EXIT_USAGE,
-			    "--json prints all figures; leave out --%s",
+		       fail(EXIT_USAGE, "--json prints all figures; leave out --%s",
 			    output ? "output" : "what");
 	if (!terminal_for(output))
 		return fail(EXIT_USAGE,
@@ -121,8 +120,7 @@ static bool matches(const char *pattern, const char *group)
 }
 
 /* Mark the groups that match a pattern. */
-static int mark(const struct plot *plot, struct span item, const char *path,
-		bool *wanted)
+static int mark(const struct plot *plot, struct span item, const char *path, bool *wanted)
 {
 	char *pattern = xstrndup(item.start, item.length);
 	int code = EXIT_MISSING;
@@ -141,8 +139,7 @@ static int mark(const struct plot *plot, struct span item, const char *path,
 	return code;
 }
 
-static int choose(const struct plot *plot, const struct args *args,
-		  struct chosen *chosen)
+static int choose(const struct plot *plot, const struct args *args, struct chosen *chosen)
 {
 	const char *groups = args->value[OPTION_GROUPS];
 	struct span rest = span_of(groups ? groups : ""), item;
@@ -184,15 +181,13 @@ static int draw_to(const struct plot *plot, const struct chosen *chosen,
 
 	if (!script)
 		return fail(EXIT_FAILED, "cannot write for gnuplot: %m");
-	plot_script(plot, chosen->series, chosen->n, chosen->what, terminal,
-		    script);
+	plot_script(plot, chosen->series, chosen->n, chosen->what, terminal, script);
 	code = gnuplot_run(script, output);
 	fclose(script);
 	return code;
 }
 
-static int draw(const struct plot *plot, const struct chosen *chosen,
-		const char *path)
+static int draw(const struct plot *plot, const struct chosen *chosen, const char *path)
 {
 	const char *terminal = terminal_for(path);
 	struct outfile outfile;
@@ -243,8 +238,7 @@ static int print_figures(const struct chosen *chosen)
 	return print_end(table);
 }
 
-static int show(const struct plot *plot, const struct args *args,
-		struct chosen *chosen)
+static int show(const struct plot *plot, const struct args *args, struct chosen *chosen)
 {
 	int code = choose(plot, args, chosen);
 

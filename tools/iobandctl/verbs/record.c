@@ -87,8 +87,7 @@ static int note_gone(struct record *record, const struct names *now)
 	return code;
 }
 
-static int look_at_all(struct record *record,
-		       const struct ioband_devices *devices)
+static int look_at_all(struct record *record, const struct ioband_devices *devices)
 {
 	const struct scope all = { .device = NULL };
 	struct names now = { .n = 0 };
@@ -190,8 +189,7 @@ static int write_all(struct record *record, const char *path)
 	if (code != EXIT_OK)
 		return code;
 	/* Progress must not mix with a recording on the same terminal. */
-	record->shows = print_is_terminal(stderr) &&
-			(path || !print_is_terminal(stdout));
+	record->shows = print_is_terminal(stderr) && (path || !print_is_terminal(stdout));
 	interval_end_signals(&record->signals);
 	code = look_again_and_again(record, &because);
 	/* Do not write the reason of the end after a write error. */
@@ -222,10 +220,8 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_INTERVAL, "interval", "SECONDS",
-	  "how often to look (default: 1)" },
-	{ OPTION_DURATION, "duration", "SECONDS",
-	  "for how long (default: until interrupted)" },
+	{ OPTION_INTERVAL, "interval", "SECONDS", "how often to look (default: 1)" },
+	{ OPTION_DURATION, "duration", "SECONDS", "for how long (default: until interrupted)" },
 	SPEC_OUTPUT("write to this new file, not to the standard output"),
 	{ .name = NULL }
 };

@@ -39,8 +39,7 @@ static int busy(const struct mapped_device *device, const char *use)
 
 static int remove_device(const struct ioband_device *found, bool deferred)
 {
-	struct device device = { .major = found->dm->major,
-				 .minor = found->dm->minor };
+	struct device device = { .major = found->dm->major, .minor = found->dm->minor };
 	struct problem use;
 	int error;
 
@@ -48,10 +47,8 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 		return fail(EXIT_IN_USE,
 			    "ioband was inserted into %s, which is not its own; 'iobandctl extract %s' takes it out",
 			    found->dm->name, found->dm->name);
-	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
-		 found->dm->name);
-	if (!deferred && found->dm->open_count &&
-	    use_of_device(&device, &use))
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", found->dm->name);
+	if (!deferred && found->dm->open_count && use_of_device(&device, &use))
 		return busy(found->dm, use.text);
 	kmsg_mark();
 	error = mapper_remove(found->dm->name, deferred);
@@ -90,8 +87,7 @@ int remove_found(const struct args *args,
 		int result = find(&devices, args->operand[i], &found);
 
 		if (result == EXIT_OK)
-			result = remove_device(found,
-					       args->value[OPTION_DEFERRED]);
+			result = remove_device(found, args->value[OPTION_DEFERRED]);
 		if (result == EXIT_OK)
 			removed[n++] = *found;
 		code = first_failure(code, result);
@@ -109,8 +105,7 @@ static int run(const struct args *args)
 }
 
 const struct option_spec remove_options[] = {
-	{ OPTION_DEFERRED, "deferred", NULL,
-	  "if it is open, remove it when it is closed" },
+	{ OPTION_DEFERRED, "deferred", NULL, "if it is open, remove it when it is closed" },
 	SPEC_JSON,
 	{ .name = NULL }
 };

@@ -40,10 +40,8 @@ static int find_size(const struct ioband_device *device, uint64_t *sectors)
 			    "ioband was inserted into %s, which has its size from its owner: lvextend(8) takes ioband out, and 'iobandctl insert %s' puts it in again",
 			    name, name);
 	if (!*sectors)
-		return fail(EXIT_MISSING,
-			    "what was below %s is gone, or has no size", name);
-	return *sectors < device->dm->sectors ?
-	       check_shrinking(device, *sectors) : EXIT_OK;
+		return fail(EXIT_MISSING, "what was below %s is gone, or has no size", name);
+	return *sectors < device->dm->sectors ? check_shrinking(device, *sectors) : EXIT_OK;
 }
 
 static int resize_device(const struct ioband_device *device, uint64_t sectors)
@@ -52,8 +50,7 @@ static int resize_device(const struct ioband_device *device, uint64_t sectors)
 	int error = 0;
 
 	if (sectors != device->dm->sectors)
-		error = reload_device(device, device->table.pool, sectors,
-				      &problem);
+		error = reload_device(device, device->table.pool, sectors, &problem);
 	return error ? fail(exit_code_of(-error), "cannot resize %s: %s",
 			    device->dm->name, problem.text) : EXIT_OK;
 }
@@ -64,15 +61,13 @@ static void say(const struct ioband_device *device, uint64_t sectors)
 
 	format_bytes(sectors * 512, now);
 	if (sectors == device->dm->sectors)
-		print_line("/dev/mapper/%s: %s, as before", device->dm->name,
-			   now);
+		print_line("/dev/mapper/%s: %s, as before", device->dm->name, now);
 	else
 		print_line("/dev/mapper/%s: %s, was %s", device->dm->name, now,
 			   format_bytes(device->dm->sectors * 512, before));
 }
 
-static int resize(const struct args *args, const char *spelled,
-		  struct names *resized)
+static int resize(const struct args *args, const char *spelled, struct names *resized)
 {
 	const struct ioband_device *device;
 	struct ioband_devices devices;

@@ -77,8 +77,7 @@ static void print_times(struct row *row, size_t first, uint64_t ios,
 }
 
 /* Print the histograms of one operation, or of all. */
-static void print_latency(struct row *row,
-			  const struct group_latency *latency, int op,
+static void print_latency(struct row *row, const struct group_latency *latency, int op,
 			  const struct op_stats *stats)
 {
 	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
@@ -97,8 +96,7 @@ static void print_latency(struct row *row,
 		print_number(row, SERVICE_MAX, ns);
 }
 
-static void print_amounts(struct row *row,
-			  const struct op_stats *stats, double seconds)
+static void print_amounts(struct row *row, const struct op_stats *stats, double seconds)
 {
 	print_number(row, IOS_COUNT, stats->ios);
 	print_number(row, BYTES_COUNT, stats->bytes);
@@ -110,14 +108,11 @@ static void print_amounts(struct row *row,
 	print_number(row, BYTES_RATE, stats->bytes / seconds);
 }
 
-static void print_identity(struct row *row,
-			   const struct watch *watch,
-			   const struct ioband_device *speaker,
-			   const struct sample *sample,
+static void print_identity(struct row *row, const struct watch *watch,
+			   const struct ioband_device *speaker, const struct sample *sample,
 			   const struct group_stats *stats)
 {
-	const struct ioband_group *group =
-		groups_find(&sample->groups, stats->seq);
+	const struct ioband_group *group = groups_find(&sample->groups, stats->seq);
 	const struct ioband_device *owner =
 		group ? tree_owner(watch->devices, &sample->groups, group) :
 			NULL;
@@ -134,8 +129,7 @@ static void print_identity(struct row *row,
 	free(name);
 }
 
-static void print_now(struct row *row, uint64_t inflight,
-		      const uint64_t held[AMOUNTS])
+static void print_now(struct row *row, uint64_t inflight, const uint64_t held[AMOUNTS])
 {
 	if (inflight == NOT_TOLD)
 		return;
@@ -155,16 +149,13 @@ static bool is_unused(const struct group_stats *stats, int op)
 
 /* Print one row for each used operation, and one for their sum. */
 static void print_group(struct table *table, const struct watch *watch,
-			const struct ioband_device *speaker,
-			const struct sample *sample,
+			const struct ioband_device *speaker, const struct sample *sample,
 			const struct group_stats *stats, double seconds)
 {
-	const struct group_latency *latency =
-		latency_find(&sample->latency, stats->seq);
+	const struct group_latency *latency = latency_find(&sample->latency, stats->seq);
 
 	for (int op = 0; op <= TOTAL; op++) {
-		struct op_stats amounts = op == TOTAL ? stats_total(stats) :
-							stats->op[op];
+		struct op_stats amounts = op == TOTAL ? stats_total(stats) : stats->op[op];
 		struct row *row;
 
 		if (op != TOTAL && is_unused(stats, op) && !watch->json)
@@ -175,33 +166,28 @@ static void print_group(struct table *table, const struct watch *watch,
 		print_amounts(row, &amounts, seconds);
 		print_latency(row, latency, op, &amounts);
 		if (op != TOTAL) {
-			print_now(row, stats->now[op].inflight,
-				  stats->now[op].held);
+			print_now(row, stats->now[op].inflight, stats->now[op].held);
 			continue;
 		}
 		print_now(row, stats->inflight, stats->held);
 		if (seconds > 0)
 			print_real(row, SHARE,
-				   stats_share(&sample->stats, stats,
-					       speaker->table.measure));
+				   stats_share(&sample->stats, stats, speaker->table.measure));
 	}
 }
 
 static bool is_idle(const struct group_stats *stats)
 {
-	return !stats_total(stats).ios && !stats->held[IOS] &&
-	       !stats->inflight;
+	return !stats_total(stats).ios && !stats->held[IOS] && !stats->inflight;
 }
 
 /* Without named groups and JSON, omit groups that were idle in the interval. */
 static bool is_wanted(const struct watch *watch, const struct sample *sample,
 		      const struct group_stats *stats)
 {
-	const struct ioband_group *group =
-		groups_find(&sample->groups, stats->seq);
+	const struct ioband_group *group = groups_find(&sample->groups, stats->seq);
 
-	if (group && !tree_has(watch->devices, &sample->groups, group,
-			       watch->scope.device))
+	if (group && !tree_has(watch->devices, &sample->groups, group, watch->scope.device))
 		return false;
 	for (size_t i = 0; i < watch->n; i++) {
 		if (!strcmp(watch->group[i].name, stats->name))
@@ -216,8 +202,7 @@ static void print_sample(struct table *table, const struct watch *watch,
 {
 	for (size_t i = 0; i < sample->stats.n; i++) {
 		if (is_wanted(watch, sample, &sample->stats.v[i]))
-			print_group(table, watch, speaker, sample,
-				    &sample->stats.v[i], seconds);
+			print_group(table, watch, speaker, sample, &sample->stats.v[i], seconds);
 	}
 }
 
@@ -231,8 +216,7 @@ static int look(struct table *table, struct watch *watch, size_t i)
 
 	if (code == EXIT_OK && watch->interval_s > 0) {
 		sample_delta(before, &now, &delta);
-		print_sample(table, watch, speaker, &delta,
-			     delta.ns / (double)NS_PER_S);
+		print_sample(table, watch, speaker, &delta, delta.ns / (double)NS_PER_S);
 		sample_delta_free(&delta);
 	} else if (code == EXIT_OK) {
 		print_sample(table, watch, speaker, &now, 0);
@@ -278,8 +262,7 @@ static int look_again_and_again(struct watch *watch, uint64_t count)
 	return code;
 }
 
-static int read_interval(const struct args *args, double *interval_s,
-			 uint64_t *count)
+static int read_interval(const struct args *args, double *interval_s, uint64_t *count)
 {
 	const char *interval = args->value[OPTION_INTERVAL];
 	const char *times = args->value[OPTION_COUNT];
@@ -287,8 +270,7 @@ static int read_interval(const struct args *args, double *interval_s,
 	*interval_s = 0;
 	*count = 0;
 	if (times && (!span_u64(span_of(times), UINT64_MAX, count) || !*count))
-		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on",
-			    times);
+		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on", times);
 	if (times && !interval)
 		return fail(EXIT_USAGE, "--count needs --interval SECONDS");
 	return interval_of(args, interval_s);

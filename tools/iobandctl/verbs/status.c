@@ -27,15 +27,13 @@ static const struct column columns[COLUMNS] = {
 	[HELD_BYTES] = { "(BYTES)", "held_bytes", COLUMN_BYTES },
 };
 
-static void print_pair(struct row *row, size_t column,
-		       const uint64_t amount[AMOUNTS])
+static void print_pair(struct row *row, size_t column, const uint64_t amount[AMOUNTS])
 {
 	print_number(row, column, amount[IOS]);
 	print_number(row, column + 1, amount[BYTES]);
 }
 
-static void print_device(struct table *table,
-			 const struct ioband_device *device)
+static void print_device(struct table *table, const struct ioband_device *device)
 {
 	const struct ioband_status *status = &device->status;
 	struct row *row = print_row(table);
@@ -44,8 +42,7 @@ static void print_device(struct table *table,
 	print_text(row, POOL, status->pool);
 	print_text(row, MODE, status->mode);
 	print_text(row, MEASURE, status->measure);
-	print_text(row, STATE,
-		   device->dm->suspended ? "suspended" : status->state);
+	print_text(row, STATE, device->dm->suspended ? "suspended" : status->state);
 	print_number(row, DEVICES, status->devices);
 	print_number(row, GROUPS, status->groups);
 	print_number(row, ACTIVE, status->active);
@@ -87,8 +84,7 @@ static int run(const struct args *args)
 		return code;
 	code = choose(&devices, args, &chosen);
 	if (code == EXIT_OK) {
-		table = print_table("status", columns, COLUMNS,
-				    args->value[OPTION_JSON]);
+		table = print_table("status", columns, COLUMNS, args->value[OPTION_JSON]);
 		for (size_t i = 0; i < chosen.n; i++)
 			print_device(table, chosen.v[i]);
 		code = print_end(table);

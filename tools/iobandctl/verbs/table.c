@@ -18,8 +18,7 @@ static const struct column columns[COLUMNS] = {
 	[TABLE] = { NULL, "table", COLUMN_TEXT },
 };
 
-static int print_json(const struct device *device, const char *line,
-		      bool read_only)
+static int print_json(const struct device *device, const char *line, bool read_only)
 {
 	struct table *table = print_table("tables", columns, COLUMNS, true);
 	struct row *row = print_row(table);
@@ -38,8 +37,7 @@ static int print_json(const struct device *device, const char *line,
 	return print_end(table);
 }
 
-static int print(const struct args *args, const struct device *device,
-		 const char *words)
+static int print(const struct args *args, const struct device *device, const char *words)
 {
 	uint64_t sectors;
 	bool read_only;
@@ -48,8 +46,7 @@ static int print(const struct args *args, const struct device *device,
 
 	if (code != EXIT_OK)
 		return code;
-	line = xasprintf("0 %llu ioband %s", (unsigned long long)sectors,
-			 words);
+	line = xasprintf("0 %llu ioband %s", (unsigned long long)sectors, words);
 	if (args->value[OPTION_JSON]) {
 		code = print_json(device, line, read_only);
 	} else {

@@ -51,8 +51,7 @@ static char *read_file(int directory, const char *file, bool *is_roots)
 	return text;
 }
 
-static void note_ignored(const struct node *node, const char *file,
-			 const char *reason, bool *noted)
+static void note_ignored(const struct node *node, const char *file, const char *reason, bool *noted)
 {
 	if (!*noted)
 		note("%s of cgroup %s is ignored, as a user may write it and %s",
@@ -97,20 +96,17 @@ static bool has_max(const struct node *node)
  * From a file that a user may write nothing is taken over, not even the end of a maximum:
  * root may have set it before the file was given away.
  */
-static void ignore_max(const struct node *node, const char *text,
-		       struct asked asked[ASKED_KINDS])
+static void ignore_max(const struct node *node, const char *text, struct asked asked[ASKED_KINDS])
 {
 	for (int kind = ASKED_MAX; kind < ASKED_KINDS; kind++)
 		asked_copy(&asked[kind], &node->asked[kind]);
 	if (*text)
-		note_ignored(node, "io.max",
-			     "it could replace a maximum that root has set",
+		note_ignored(node, "io.max", "it could replace a maximum that root has set",
 			     &node->subtree->max_noted);
 }
 
 /* Most cgroups have no maximum and had none; of these the ones above are not looked at. */
-static void read_max(const struct node *node, int directory,
-		     struct asked asked[ASKED_KINDS])
+static void read_max(const struct node *node, int directory, struct asked asked[ASKED_KINDS])
 {
 	bool is_roots;
 	char *text = read_file(directory, "io.max", &is_roots);
@@ -151,15 +147,13 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	read_max(node, directory, asked);
 }
 
-static void keep_systemd(const struct node *node,
-			 struct asked asked[ASKED_KINDS])
+static void keep_systemd(const struct node *node, struct asked asked[ASKED_KINDS])
 {
 	for (int kind = 0; kind < ASKED_KINDS; kind++) {
 		const struct asked *old = &node->asked[kind];
 
 		for (size_t i = node->n_files[kind]; i < old->n; i++)
-			asked_add(&asked[kind], old->v[i].major,
-				  old->v[i].minor, old->v[i].weight);
+			asked_add(&asked[kind], old->v[i].major, old->v[i].minor, old->v[i].weight);
 	}
 }
 
@@ -206,8 +200,7 @@ static bool needs_io(const struct watch *watch, const struct node *node)
 
 static bool write_io(const struct watch *watch, const char *path)
 {
-	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root,
-			       path[1] ? path : "");
+	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root, path[1] ? path : "");
 	int fd = open(name, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
 	int error = errno;
@@ -215,8 +208,7 @@ static bool write_io(const struct watch *watch, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (!done)
-		note("cannot enable the io controller in %s: %s", name,
-		     strerror(error));
+		note("cannot enable the io controller in %s: %s", name, strerror(error));
 	free(name);
 	return done;
 }

@@ -70,8 +70,7 @@ static void lose_bus(struct watch *watch)
 	sd_event_source_set_enabled(watch->retry, SD_EVENT_ONESHOT);
 }
 
-static int on_disconnected(sd_bus_message *message, void *data,
-			   sd_bus_error *error)
+static int on_disconnected(sd_bus_message *message, void *data, sd_bus_error *error)
 {
 	(void)message;
 	(void)error;
@@ -124,10 +123,9 @@ static void reach_bus(struct watch *watch)
 	    sd_bus_set_method_call_timeout(watch->bus, ANSWER_US) < 0 ||
 	    sd_bus_attach_event(watch->bus, watch->event, 0) < 0 ||
 	    sd_bus_set_close_on_exit(watch->bus, false) < 0 ||
-	    sd_bus_match_signal(watch->bus, NULL, NULL,
-				"/org/freedesktop/DBus/Local",
-				"org.freedesktop.DBus.Local", "Disconnected",
-				on_disconnected, watch) < 0 ||
+	    sd_bus_match_signal(watch->bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+				"org.freedesktop.DBus.Local", "Disconnected", on_disconnected,
+				watch) < 0 ||
 	    sd_bus_call_method_async(watch->bus, NULL, SYSTEMD,
 				     "/org/freedesktop/systemd1",
 				     "org.freedesktop.DBus.Peer", "Ping",
@@ -175,8 +173,7 @@ static char *object_of(const char *unit)
 {
 	char *object = NULL;
 
-	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit,
-			       &object) < 0)
+	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &object) < 0)
 		exit(fail(EXIT_FAILED, "out of memory"));
 	return object;
 }
@@ -187,9 +184,8 @@ static int is_its_cgroup(struct watch *watch, const char *object,
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	char *its = NULL;
-	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object,
-						interface, "ControlGroup",
-						&error, &its);
+	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object, interface,
+						"ControlGroup", &error, &its);
 
 	if (result >= 0)
 		result = !strcmp(its, path);
@@ -204,8 +200,7 @@ static const char *const properties[] = {
 	[ASKED_LATENCY] = "IODeviceLatencyTargetUSec",
 };
 
-static void read_devices(sd_bus_message *answer, enum asked_kind kind,
-			 struct asked *asked)
+static void read_devices(sd_bus_message *answer, enum asked_kind kind, struct asked *asked)
 {
 	struct device device;
 	const char *path;
@@ -215,20 +210,17 @@ static void read_devices(sd_bus_message *answer, enum asked_kind kind,
 		return;
 	while (sd_bus_message_read(answer, "(st)", &path, &value) > 0) {
 		if (device_find(path, &device) || device_of_file(path, &device))
-			asked_add_kind(asked, kind, device.major, device.minor,
-				       value);
+			asked_add_kind(asked, kind, device.major, device.minor, value);
 	}
 }
 
-static int ask_for(struct watch *watch, const char *object,
-		   const char *interface, enum asked_kind kind,
-		   struct asked *asked)
+static int ask_for(struct watch *watch, const char *object, const char *interface,
+		   enum asked_kind kind, struct asked *asked)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	sd_bus_message *answer = NULL;
-	int result = sd_bus_get_property(watch->bus, SYSTEMD, object, interface,
-					 properties[kind], &error, &answer,
-					 "a(st)");
+	int result = sd_bus_get_property(watch->bus, SYSTEMD, object, interface, properties[kind],
+					 &error, &answer, "a(st)");
 
 	if (answer)
 		read_devices(answer, kind, asked);
@@ -242,8 +234,7 @@ static int ask_for(struct watch *watch, const char *object,
  * @asked: by kind, added to
  * Return: whether it answered, if only that it has no such unit.
  */
-bool watch_bus_ask(struct watch *watch, const char *path,
-		   struct asked asked[ASKED_KINDS])
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASKED_KINDS])
 {
 	const char *unit = strrchr(path, '/') + 1;
 	const char *interface = interface_of(unit);
@@ -254,8 +245,7 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 		return false;
 	object = object_of(unit);
 	result = is_its_cgroup(watch, object, interface, path);
-	for (size_t kind = 0; kind < ARRAY_SIZE(properties) && result > 0;
-	     kind++) {
+	for (size_t kind = 0; kind < ARRAY_SIZE(properties) && result > 0; kind++) {
 		result = ask_for(watch, object, interface, kind, &asked[kind]);
 		result = result < 0 ? result : 1;
 	}
@@ -274,15 +264,12 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 	int result = -1;
 
 	if (watch->answers)
-		result = sd_bus_call_method(watch->bus, SYSTEMD,
-					    "/org/freedesktop/systemd1",
-					    SYSTEMD ".Manager",
-					    "SetUnitProperties", &error, NULL,
-					    "sba(sv)", strrchr(path, '/') + 1,
-					    1, 1, "IOAccounting", "b", 1);
+		result = sd_bus_call_method(watch->bus, SYSTEMD, "/org/freedesktop/systemd1",
+					    SYSTEMD ".Manager", "SetUnitProperties", &error, NULL,
+					    "sba(sv)", strrchr(path, '/') + 1, 1, 1, "IOAccounting",
+					    "b", 1);
 	if (result < 0 && watch->answers)
-		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
-		     path,
+		note("systemd does not set IOAccounting=yes for cgroup %s: %s", path,
 		     error.message ? error.message : strerror(-result));
 	sd_bus_error_free(&error);
 	is_lost(watch, result);

@@ -127,8 +127,7 @@ void watch_mark(struct node *node, unsigned int due)
  * @part: the part; NULL for all
  * @due: the reasons, of enum due
  */
-void watch_mark_part(struct watch *watch, const struct part *part,
-		     unsigned int due)
+void watch_mark_part(struct watch *watch, const struct part *part, unsigned int due)
 {
 	struct subtree *subtree;
 	struct node *node;
@@ -146,8 +145,7 @@ void watch_mark_part(struct watch *watch, const struct part *part,
  * @top: path of the cgroup that is delegated; NULL for the system's own
  * Return: the subtree, without nodes.
  */
-struct subtree *watch_subtree_add(struct watch *watch, struct part *part,
-				  const char *top)
+struct subtree *watch_subtree_add(struct watch *watch, struct part *part, const char *top)
 {
 	struct subtree *subtree = xcalloc(1, sizeof(*subtree));
 
@@ -231,9 +229,8 @@ void watch_node_drop(struct watch *watch, struct node *node)
 static void note_polls(struct subtree *subtree)
 {
 	if (!subtree->polls_noted)
-		note("cgroup %s is delegated and has more than %d cgroups: %s %d s",
-		     subtree->top, WATCHES_MAX, "the others are read every",
-		     WATCH_POLL_S);
+		note("cgroup %s is delegated and has more than %d cgroups: %s %d s", subtree->top,
+		     WATCHES_MAX, "the others are read every", WATCH_POLL_S);
 	subtree->polls_noted = true;
 }
 
@@ -273,8 +270,7 @@ void watch_node_follow(struct watch *watch, struct node *node, int directory)
  * Move the nodes of a new subtree from another one, to which they were added before root
  * delegated the cgroup above them.  Events in between may be lost.
  */
-static void join(struct watch *watch, struct subtree *from,
-		 struct subtree *subtree)
+static void join(struct watch *watch, struct subtree *from, struct subtree *subtree)
 {
 	struct node *node, *next;
 
@@ -282,8 +278,7 @@ static void join(struct watch *watch, struct subtree *from,
 		unsigned int due = node->due;
 
 		next = TAILQ_NEXT(node, all);
-		if (strcmp(node->path, subtree->top) &&
-		    !watch_node_is_below(node, subtree->top))
+		if (strcmp(node->path, subtree->top) && !watch_node_is_below(node, subtree->top))
 			continue;
 		leave_subtree(watch, node);
 		node->subtree = subtree;
@@ -303,8 +298,7 @@ void watch_delegate(struct watch *watch, struct node *top)
 	struct subtree *subtree = watch_subtree_add(watch, part, top->path);
 	struct subtree *from, *next;
 
-	for (from = TAILQ_FIRST(&watch->subtrees); from != subtree;
-	     from = next) {
+	for (from = TAILQ_FIRST(&watch->subtrees); from != subtree; from = next) {
 		next = TAILQ_NEXT(from, all);
 		join(watch, from, subtree);
 	}

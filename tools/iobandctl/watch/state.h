@@ -152,10 +152,8 @@ bool watch_node_is_below(const struct node *node, const char *path);
 bool watch_node_is_lent(const struct node *node);
 void watch_node_follow(struct watch *watch, struct node *node, int directory);
 void watch_mark(struct node *node, unsigned int due);
-void watch_mark_part(struct watch *watch, const struct part *part,
-		     unsigned int due);
-struct subtree *watch_subtree_add(struct watch *watch, struct part *part,
-				  const char *top);
+void watch_mark_part(struct watch *watch, const struct part *part, unsigned int due);
+struct subtree *watch_subtree_add(struct watch *watch, struct part *part, const char *top);
 void watch_delegate(struct watch *watch, struct node *top);
 
 /* asked.c */
@@ -174,8 +172,7 @@ void watch_send(struct watch *watch, struct node *node);
 void watch_bus_start(struct watch *watch);
 void watch_bus_free(struct watch *watch);
 bool watch_is_unit(const struct node *node);
-bool watch_bus_ask(struct watch *watch, const char *path,
-		   struct asked asked[ASKED_KINDS]);
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASKED_KINDS]);
 bool watch_bus_enable_io(struct watch *watch, const char *path);
 
 #endif

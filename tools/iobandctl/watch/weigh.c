@@ -19,8 +19,7 @@
 #define BFQ_MAX 1000
 
 /* Add a weight on a device. */
-void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
-	       uint64_t weight)
+void asked_add(struct asked *asked, unsigned int major, unsigned int minor, uint64_t weight)
 {
 	asked->v = xgrow(asked->v, asked->n, sizeof(*asked->v));
 	asked->v[asked->n++] = (struct device_weight){ major, minor, weight };
@@ -47,8 +46,7 @@ void asked_add_kind(struct asked *asked, enum asked_kind kind,
 void asked_copy(struct asked *asked, const struct asked *other)
 {
 	for (size_t i = 0; i < other->n; i++)
-		asked_add(asked, other->v[i].major, other->v[i].minor,
-			  other->v[i].weight);
+		asked_add(asked, other->v[i].major, other->v[i].minor, other->v[i].weight);
 }
 
 /* Free a request. */
@@ -80,16 +78,14 @@ static bool read_device(struct span word, struct device_weight *device)
 	uint64_t number[2];
 
 	span_item(&word, ':', &major);
-	if (!span_u64(major, UINT32_MAX, &number[0]) ||
-	    !span_u64(word, UINT32_MAX, &number[1]))
+	if (!span_u64(major, UINT32_MAX, &number[0]) || !span_u64(word, UINT32_MAX, &number[1]))
 		return false;
 	device->major = number[0];
 	device->minor = number[1];
 	return true;
 }
 
-static void read_line(struct asked *asked, struct span line, bool is_bfq,
-		      bool is_unit)
+static void read_line(struct asked *asked, struct span line, bool is_bfq, bool is_unit)
 {
 	struct device_weight device;
 	struct span word, value;
@@ -99,8 +95,7 @@ static void read_line(struct asked *asked, struct span line, bool is_bfq,
 		return;
 	if (!span_word(&line, &value))
 		value = word;
-	if (!span_u64(value, is_bfq ? BFQ_MAX : IOBAND_WEIGHT_MAX, &weight) ||
-	    !weight)
+	if (!span_u64(value, is_bfq ? BFQ_MAX : IOBAND_WEIGHT_MAX, &weight) || !weight)
 		return;
 	if (is_bfq && is_unit)
 		weight = weigh_bfq(weight);
@@ -119,8 +114,7 @@ static void read_line(struct asked *asked, struct span line, bool is_bfq,
  * The lines are "default <weight>" or "<weight>", and "<major>:<minor> <weight>".  Other
  * lines are skipped.
  */
-void asked_read(struct asked *asked, const char *text, bool is_bfq,
-		bool is_unit)
+void asked_read(struct asked *asked, const char *text, bool is_bfq, bool is_unit)
 {
 	struct span rest = span_of(text), line;
 
@@ -152,8 +146,7 @@ static void read_latency(struct asked *asked, struct span line)
 	while (span_word(&line, &word)) {
 		if (span_key(word, &key, &value) && span_is(key, "target") &&
 		    span_u64(value, UINT64_MAX, &us))
-			asked_add_kind(asked, ASKED_LATENCY, device.major,
-				       device.minor, us);
+			asked_add_kind(asked, ASKED_LATENCY, device.major, device.minor, us);
 	}
 }
 
@@ -177,13 +170,11 @@ static void read_max(struct asked asked[ASKED_KINDS], struct span line)
 	if (!span_word(&line, &word) || !read_device(word, &device))
 		return;
 	while (span_word(&line, &word)) {
-		if (!span_key(word, &key, &value) ||
-		    !span_u64(value, UINT64_MAX, &rate))
+		if (!span_key(word, &key, &value) || !span_u64(value, UINT64_MAX, &rate))
 			continue;
 		for (int i = 0; i < RATES; i++) {
 			if (span_is(key, rate_names[i]))
-				asked_add_kind(&asked[ASKED_MAX + i],
-					       ASKED_MAX + i, device.major,
+				asked_add_kind(&asked[ASKED_MAX + i], ASKED_MAX + i, device.major,
 					       device.minor, rate);
 		}
 	}
@@ -241,8 +232,7 @@ void asked_forget(struct asked *asked)
  * Return: the element of highest precedence, or NULL.
  */
 const struct device_weight *asked_find(const struct asked *asked,
-				       const struct device_weight *devices,
-				       size_t n)
+				       const struct device_weight *devices, size_t n)
 {
 	for (size_t i = 0; i < asked->n; i++) {
 		for (size_t j = 0; j < n; j++) {
@@ -260,18 +250,15 @@ const struct device_weight *asked_find(const struct asked *asked,
  * @devices: the devices that share one tree of groups
  * Return: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default.
  */
-uint64_t asked_on(const struct asked *asked,
-		  const struct device_weight *devices, size_t n)
+uint64_t asked_on(const struct asked *asked, const struct device_weight *devices, size_t n)
 {
 	const struct device_weight *found = asked_find(asked, devices, n);
 
-	return found && asked->weight != IOBAND_WEIGHT_IDLE ? found->weight :
-							      asked->weight;
+	return found && asked->weight != IOBAND_WEIGHT_IDLE ? found->weight : asked->weight;
 }
 
-static bool is_below_all(const struct device_weight *device,
-			 const struct device_weight *devices, size_t n,
-			 size_t n_above)
+static bool is_below_all(const struct device_weight *device, const struct device_weight *devices,
+			 size_t n, size_t n_above)
 {
 	size_t found = 0;
 
@@ -293,8 +280,7 @@ static bool is_below_all(const struct device_weight *device,
  * @rate: the result, 0 for none; unchanged without a request
  * Return: true if there is a request there, or was one.
  */
-bool asked_below_all(const struct asked *asked,
-		     const struct device_weight *devices, size_t n,
+bool asked_below_all(const struct asked *asked, const struct device_weight *devices, size_t n,
 		     size_t n_above, uint64_t *rate)
 {
 	uint64_t least = 0;

@@ -9,8 +9,7 @@
 #include "base/rates.h"
 
 /* The kinds of requests; the last kinds are the rates of a maximum. */
-enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX,
-	ASKED_KINDS = ASKED_MAX + RATES };
+enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX, ASKED_KINDS = ASKED_MAX + RATES };
 
 /* A weight, a latency target or a maximum rate on one device. */
 struct device_weight {
@@ -31,12 +30,10 @@ struct asked {
 	size_t n;
 };
 
-void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
-	       uint64_t weight);
+void asked_add(struct asked *asked, unsigned int major, unsigned int minor, uint64_t weight);
 void asked_copy(struct asked *asked, const struct asked *other);
 void asked_free(struct asked *asked);
-void asked_read(struct asked *asked, const char *text, bool is_bfq,
-		bool is_unit);
+void asked_read(struct asked *asked, const char *text, bool is_bfq, bool is_unit);
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value);
 void asked_read_class(struct asked *asked, const char *text);
@@ -45,12 +42,9 @@ void asked_read_max(struct asked asked[ASKED_KINDS], const char *text);
 void asked_end(struct asked *asked, const struct asked *before);
 void asked_forget(struct asked *asked);
 const struct device_weight *asked_find(const struct asked *asked,
-				       const struct device_weight *devices,
-				       size_t n);
-uint64_t asked_on(const struct asked *asked,
-		  const struct device_weight *devices, size_t n);
-bool asked_below_all(const struct asked *asked,
-		     const struct device_weight *devices, size_t n,
+				       const struct device_weight *devices, size_t n);
+uint64_t asked_on(const struct asked *asked, const struct device_weight *devices, size_t n);
+bool asked_below_all(const struct asked *asked, const struct device_weight *devices, size_t n,
 		     size_t n_above, uint64_t *rate);
 uint64_t weigh_bfq(uint64_t bfq);
 

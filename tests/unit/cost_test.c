@@ -12,6 +12,7 @@ static void costs(enum ioband_measure measure, u32 bytes, bool has_data, u32 cha
 
 	assert_int_equal(bill.charge, charge);
 	assert_int_equal(bill.bytes, occupied);
+	assert_int_equal(bill.no_data, !has_data);
 }
 
 static void bytes_are_charged(void **state)
@@ -29,7 +30,6 @@ static void ios_are_charged(void **state)
 	(void)state;
 	costs(IOBAND_MEASURE_IOS, 512, true, IOBAND_IO_CHARGE, 512);
 	costs(IOBAND_MEASURE_IOS, 4 << 20, true, IOBAND_IO_CHARGE, 4 << 20);
-	costs(IOBAND_MEASURE_IOS, UINT32_MAX, false, IOBAND_IO_CHARGE, 1 << 20);
 }
 
 /* A bill charges bytes: the measure by time is charged elsewhere, as time passes. */
@@ -37,16 +37,26 @@ static void time_is_not_charged_by_bill(void **state)
 {
 	(void)state;
 	costs(IOBAND_MEASURE_TIME, 4096, true, 4096, 4096);
-	costs(IOBAND_MEASURE_TIME, UINT32_MAX, false, 1 << 20, 1 << 20);
 }
 
-static void a_discard_costs_a_large_bio_at_most(void **state)
+/* Its charge is measured; a maximum counts it as a large bio at most. */
+static void a_discard_is_not_charged_by_bill(void **state)
 {
 	(void)state;
-	costs(IOBAND_MEASURE_BYTES, 4096, false, 4096, 4096);
-	costs(IOBAND_MEASURE_BYTES, 1 << 20, false, 1 << 20, 1 << 20);
-	costs(IOBAND_MEASURE_BYTES, (1 << 20) + 512, false, 1 << 20, 1 << 20);
-	costs(IOBAND_MEASURE_BYTES, UINT32_MAX, false, 1 << 20, 1 << 20);
+	costs(IOBAND_MEASURE_BYTES, 4096, false, 0, 4096);
+	costs(IOBAND_MEASURE_IOS, 1 << 20, false, 0, 1 << 20);
+	costs(IOBAND_MEASURE_BYTES, (1 << 20) + 512, false, 0, 1 << 20);
+	costs(IOBAND_MEASURE_TIME, UINT32_MAX, false, 0, 1 << 20);
+}
+
+/* All splits of a bio together complete what the bio was charged. */
+static void a_completion_counts_as_its_charge(void **state)
+{
+	(void)state;
+	assert_int_equal(ioband_cost_done(IOBAND_MEASURE_BYTES, 4096, 65536), 4096);
+	assert_int_equal(ioband_cost_done(IOBAND_MEASURE_IOS, 4096, 4096), IOBAND_IO_CHARGE);
+	assert_int_equal(ioband_cost_done(IOBAND_MEASURE_IOS, 4096, 16384), IOBAND_IO_CHARGE / 4);
+	assert_int_equal(ioband_cost_done(IOBAND_MEASURE_IOS, 0, 0), 0);
 }
 
 /* A pool may change its measure while bios are in flight: virtual times stay comparable. */
@@ -77,7 +87,8 @@ int main(int argc, char **argv)
 		TEST(bytes_are_charged),
 		TEST(ios_are_charged),
 		TEST(time_is_not_charged_by_bill),
-		TEST(a_discard_costs_a_large_bio_at_most),
+		TEST(a_discard_is_not_charged_by_bill),
+		TEST(a_completion_counts_as_its_charge),
 		TEST(measures_are_of_one_order),
 		TEST(a_quotient_that_does_not_fit_is_the_largest),
 	};

@@ -21,6 +21,7 @@ PROGRAMS = (
     "latency_test",
     "many_test",
     "cost_test",
+    "discard_test",
     "depth_test",
 )
 

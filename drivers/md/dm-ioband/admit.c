@@ -33,7 +33,7 @@
  * Some bios delay other tasks: swap, memory reclaim, and metadata of a file system.  They are
  * dispatched at once.  Metadata that a task reads for itself, and bios of a dying task, are
  * dispatched at once as well, but only up to a debt.  Otherwise a group with no other I/O would get
- * the whole device.
+ * the whole device.  Discards, which may occupy the device for long, are not.
  *
  * Context: Process, of the submitter.
  *
@@ -48,17 +48,23 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 		return IOBAND_AT_ONCE;
 	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
 		return IOBAND_AT_ONCE;
-	return marked || ioband_throttle_task_is_dying(current) ? IOBAND_AS_DEBT : IOBAND_IN_TURN;
+	return (marked || ioband_throttle_task_is_dying(current)) && !ioband_io_has_no_data(bio) ?
+	       IOBAND_AS_DEBT : IOBAND_IN_TURN;
+}
+
+/* REQ_NOWAIT has no purpose for a bio that waits already.  Queued bios are not polled. */
+static void let_wait(struct bio *bio)
+{
+	bio->bi_opf &= ~REQ_NOWAIT;
+	bio_clear_polled(bio);
 }
 
 /* Queue a bio.  The caller dispatches.  Under the pool's lock. */
 static void hold(struct ioband_io *io, struct bio *bio)
 {
-	/* REQ_NOWAIT has no purpose for a bio that waits already.  Queued bios are not polled. */
-	bio->bi_opf &= ~REQ_NOWAIT;
-	bio_clear_polled(bio);
+	let_wait(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
-	bio_list_add(&io->stream->held[io->bill.dir], bio);
+	bio_list_add(&io->stream->held[io->bill.no_data ? IOBAND_KEPT_NO_DATA : io->bill.dir], bio);
 	ioband_throttle_add(io, bio);
 	trace_ioband_hold(io, bio);
 }
@@ -129,7 +135,10 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 
 	if (io->target->suspended)
 		return nowait || !ioband_admit_gives_back(io->target) ? GO : GIVEN_BACK;
-	if (pool->state == IOBAND_OPEN && !ioband_limits_has_max(group)) {
+	if (unlikely(io->bill.no_data)) {
+		if (pool->state == IOBAND_OPEN && pool->nr_active > 1)
+			ioband_state_share(pool);
+	} else if (pool->state == IOBAND_OPEN && !ioband_limits_has_max(group)) {
 		ioband_stats_pin_open(io->stats, io->op);	/* replaces the other pin */
 		ioband_stats_unpin_io(io->stats, io->op);
 		io->open = true;
@@ -139,6 +148,11 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 		return REFUSED;
 	io->stream = urgency == IOBAND_AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
 	leaf = &io->stream->leaf;
+	if (unlikely(io->bill.no_data) && urgency == IOBAND_AT_ONCE) {
+		let_wait(bio);
+		bio_list_add(&pool->discards, bio);
+		return HELD;
+	}
 	if (urgency == IOBAND_AT_ONCE ||
 	    (urgency == IOBAND_AS_DEBT && !ioband_tree_is_in_debt(leaf) &&
 	     !ioband_max_is_far_ahead(core, leaf, io->bill.dir, now_ns))) {
@@ -151,8 +165,8 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.dir, now_ns);
-	if (several || !first || ioband_dispatch_split_bytes(io) || may_sleep_below(io) ||
-	    io->target->member->stall_dev.blocked ||
+	if (several || !first || unlikely(io->bill.no_data) || ioband_dispatch_split_bytes(io) ||
+	    may_sleep_below(io) || io->target->member->stall_dev.blocked ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
 		return HELD;

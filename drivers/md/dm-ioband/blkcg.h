@@ -9,13 +9,14 @@
 
 /*
  * Does a task submit the bio for itself?  Direct writes have these flags, writeback by a task has
- * not.
+ * not, and bios without data count as such.
  */
 static inline bool ioband_blkcg_is_direct(const struct bio *bio)
 {
 	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
 
-	return bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct ||
+	return bio_op(bio) == REQ_OP_READ ||
+	       ((bio->bi_opf & direct) == direct && !ioband_io_has_no_data(bio)) ||
 	       bio->bi_opf & REQ_ATOMIC;
 }
 

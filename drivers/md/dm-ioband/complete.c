@@ -7,6 +7,7 @@
 #include "dispatch.h"
 #include "gather.h"
 #include "io.h"
+#include "split.h"
 #include "stats.h"
 
 static void describe(struct ioband_done *done, const struct ioband_io *io,
@@ -98,8 +99,8 @@ void ioband_complete_flush(struct ioband_io *io)
  */
 bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 {
-	/* @io->bill is that of a later split by now. */
-	const struct ioband_bill bill = {
+	/* @io->bill is that of a later split by now, unless the bio has no data. */
+	const struct ioband_bill bill = io->bill.no_data ? io->bill : (struct ioband_bill) {
 		.bytes = bytes,
 		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
 		.awaited = io->bill.awaited,
@@ -115,7 +116,13 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 	last = !io->unfinished;
 	if (last)
 		note_latency(&done, io);
+	if (unlikely(bill.no_data)) {
+		ioband_gather_pass(pool, done.now_ns);	/* they were in flight beside it */
+		ioband_split_end_discard(io, ioband_bio_of(io), bytes, done.now_ns);
+	}
 	ioband_gather_pass_with(pool, &done);
+	if (unlikely(bill.no_data))
+		ioband_dispatch(pool, done.now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return last;
 }

@@ -24,6 +24,7 @@
 
 #include "groups.h"
 #include "sched/depth.h"
+#include "sched/discard.h"
 #include "sched/stall.h"
 
 #ifndef CONFIG_BLK_CGROUP
@@ -94,7 +95,11 @@ enum ioband_state {
  * @flush_round: number of the present flush
  * @sample: completions since the last tick
  * @sampled_ns: time of the last completion before that
- * @done_ns: time of the last completion
+ * @done_ns: time of the last completion; both are later by the time in which discards were in
+ *	flight since
+ * @lost: service that the devices lose to discards
+ * @discarders: streams with queued bios without data that the core does not know of for now
+ * @discards: bios without data that are dispatched out of turn, split by split
  * @wbt_streams: streams with writes that wait for a worker, see &ioband_queue.waiting
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
@@ -164,6 +169,9 @@ struct ioband_pool {
 	struct ioband_sample sample;
 	u64 sampled_ns;
 	u64 done_ns;
+	struct ioband_lost lost;
+	struct list_head discarders;
+	struct bio_list discards;
 	u32 wbt_streams;
 	u32 peak_ios;
 	struct list_head gather_cpus;
@@ -204,6 +212,20 @@ enum ioband_untold {
 };
 
 /**
+ * enum ioband_no_data - operations without data
+ * @IOBAND_DISCARD: discard
+ * @IOBAND_SECURE_ERASE: secure erase
+ * @IOBAND_WRITE_ZEROES: write-zeroes
+ * @IOBAND_NR_NO_DATA: number of operations
+ */
+enum ioband_no_data {
+	IOBAND_DISCARD,
+	IOBAND_SECURE_ERASE,
+	IOBAND_WRITE_ZEROES,
+	IOBAND_NR_NO_DATA,
+};
+
+/**
  * struct ioband_member - a mapped device in a pool, across table reloads
  * @pool: the pool
  * @members: link in the pool's list
@@ -211,6 +233,9 @@ enum ioband_untold {
  * @refs: targets of its tables; under the registry's mutex
  * @mode: how its bios are sorted into groups; written under the pool's lock
  * @stall_dev: whether the device answers
+ * @discard: device time of its bios without data, by operation
+ * @discard_ios: number of these in flight, as splits
+ * @discard_us: time that these were expected to take
  * @nosleep_ios: number of bios in flight with which another one does not sleep for a request, as
  *	seen by the workers; an estimate, changed without a lock
  * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
@@ -224,6 +249,9 @@ struct ioband_member {
 	unsigned int refs;
 	enum ioband_mode mode;
 	struct ioband_stall_dev stall_dev;
+	struct ioband_discard discard[IOBAND_NR_NO_DATA];
+	u32 discard_ios;
+	u64 discard_us;
 	u32 nosleep_ios;
 	unsigned long untold;
 	struct ioband_scope scope;

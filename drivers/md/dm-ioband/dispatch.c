@@ -39,28 +39,28 @@ static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 	return container_of(leaf, struct ioband_stream, leaf);
 }
 
-/* The next queued bio of a direction; NULL: none. */
-static struct bio *next_held(struct ioband_stream *stream, int dir)
+/* The next bio of a queue; NULL: none. */
+static struct bio *next_held(struct ioband_stream *stream, int kept)
 {
-	const struct bio *parked = stream->parked[dir];
+	const struct bio *parked = stream->parked[kept];
 
-	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[dir]);
+	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[kept]);
 }
 
 /* Remove the bio that next_held() returns. */
-static void pop_held(struct ioband_stream *stream, int dir)
+static void pop_held(struct ioband_stream *stream, int kept)
 {
-	struct bio *parked = stream->parked[dir], *bio;
+	struct bio *parked = stream->parked[kept], *bio;
 
 	if (likely(!parked)) {
-		bio_list_pop(&stream->held[dir]);
+		bio_list_pop(&stream->held[kept]);
 		return;
 	}
 	bio = parked->bi_next;
 	parked->bi_next = bio->bi_next;
 	bio->bi_next = NULL;
 	if (!parked->bi_next)
-		stream->held[dir].tail = parked;
+		stream->held[kept].tail = parked;
 }
 
 /* A stream does not wait for a worker any more; return: whether it did. */
@@ -81,6 +81,8 @@ static u8 stream_dirs(struct ioband_stream *stream)
 
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		dirs |= !!next_held(stream, dir) << dir;
+	if (unlikely(next_held(stream, IOBAND_KEPT_NO_DATA)) && list_empty(&stream->discard_wait))
+		dirs |= BIT(IOBAND_DIR_WRITE);
 	if (likely(list_empty(&stream->wbt_wait)))
 		return dirs;
 	if (!(dirs & BIT(IOBAND_DIR_WRITE)))
@@ -99,22 +101,32 @@ static void wait_for_worker(struct ioband_stream *stream, struct list_head *wait
 	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 }
 
-/* Skip the next bio of a direction, as its device is blocked. */
-static void park_next(struct ioband_stream *stream, int dir)
+/* The same for its bios without data, until these may be dispatched. */
+static void wait_for_others(struct ioband_stream *stream)
 {
-	stream->parked[dir] = next_held(stream, dir);
+	struct ioband_pool *pool = stream->group->pool;
+
+	list_move_tail(&stream->discard_wait, &pool->discarders);
+	ioband_core_withdraw(&pool->core, &stream->leaf, stream_dirs(stream));
+}
+
+/* Skip the next bio of a queue, as its device is blocked. */
+static void park_next(struct ioband_stream *stream, int kept)
+{
+	stream->parked[kept] = next_held(stream, kept);
 	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 }
 
 static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
 {
-	int dir;
+	int kept;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		if (!stream->parked[dir])
+	for (kept = 0; kept < IOBAND_NR_KEPT; kept++) {
+		if (!stream->parked[kept])
 			continue;
-		stream->parked[dir] = NULL;
-		ioband_core_wait(&stream->group->pool->core, &stream->leaf, dir, now_ns);
+		stream->parked[kept] = NULL;
+		ioband_core_wait(&stream->group->pool->core, &stream->leaf,
+				 min_t(int, kept, IOBAND_DIR_WRITE), now_ns);
 	}
 }
 
@@ -206,35 +218,56 @@ u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 	       io->bytes > split_bytes ? split_bytes : 0;
 }
 
-/* Decide whether a bio is split, when the first part of it is about to be dispatched. */
-static void settle_split(struct ioband_io *io)
+static void begin_splits(struct ioband_io *io)
 {
-	const u32 split_bytes = io->split_bytes ? 0 : ioband_dispatch_split_bytes(io);
-
-	if (!split_bytes)
-		return;
-	io->split_bytes = split_bytes;
 	io->admitted = 0;
 	atomic_set(&io->due_bytes, 0);
 	io->sent = 0;
 	io->unfinished = io->bytes;
 }
 
+/* Decide whether a bio is split, when the first part of it is about to be dispatched. */
+static void settle_split(struct ioband_io *io, const struct bio *bio, u64 now_ns)
+{
+	const u32 split_bytes = io->split_bytes ? 0 : ioband_dispatch_split_bytes(io);
+
+	if (unlikely(io->bill.no_data)) {
+		if (!io->split_bytes)
+			begin_splits(io);
+		ioband_split_begin_discard(io, bio, now_ns);
+	} else if (split_bytes) {
+		begin_splits(io);
+		io->split_bytes = split_bytes;
+	}
+}
+
+/* The bytes of a split without data that count. */
+static u32 nominal_bytes(const struct ioband_io *io, u64 before, u64 after)
+{
+	const u32 whole = min(io->bytes, IOBAND_NO_DATA_MAX);
+
+	return after * whole / io->bytes - before * whole / io->bytes;
+}
+
 /* Set the bill for the next split.  Return: whether it is the last one. */
 static bool bill_split(struct ioband_io *io, const struct bio *bio)
 {
-	const u32 bytes = ioband_split_bytes(io, bio, io->admitted);
-	const u64 before = io->admitted, after = before + bytes;
 	const struct ioband_bill whole = io->bill;
+	const u32 bytes = whole.no_data ? io->split_bytes :
+					  ioband_split_bytes(io, bio, io->admitted);
+	const u64 before = io->admitted, after = before + bytes;
 
-	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
+	io->bill = ioband_cost(io->group->pool->measure,
+			       whole.no_data ? nominal_bytes(io, before, after) : bytes,
+			       !whole.no_data);
 	io->bill.cached = whole.cached;
 	io->bill.async = whole.async;
 	io->bill.awaited = whole.awaited;
 	io->bill.dir = ioband_dispatch_dir(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;
-	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all splits together cost one */
+	if (io->bill.charge && io->group->pool->measure == IOBAND_MEASURE_IOS)
+		/* all splits together cost one */
 		io->bill.charge = after * IOBAND_IO_CHARGE / io->bytes -
 				  before * IOBAND_IO_CHARGE / io->bytes;
 	io->admitted = after;
@@ -257,12 +290,34 @@ static enum ioband_dir next_dir(struct ioband_stream *stream, u8 dirs)
 	return IOBAND_DIR_READ;
 }
 
+/* May the next split of a bio without data be dispatched in turn?  If it is skipped, too. */
+static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 now_ns)
+{
+	const struct ioband_io *io = ioband_io_of(bio);
+
+	return io->target->member->stall_dev.blocked ||
+	       (ioband_split_may_discard(io, bio) &&
+		ioband_core_may_discard(&stream->group->pool->core, &stream->leaf, now_ns));
+}
+
+/* The queue of the next bio in a direction. */
+static int next_kept(struct ioband_stream *stream, enum ioband_dir dir, u64 now_ns)
+{
+	struct bio *bio = next_held(stream, IOBAND_KEPT_NO_DATA);
+
+	if (likely(dir == IOBAND_DIR_READ || !bio))
+		return dir;
+	return next_held(stream, dir) && !may_discard(stream, bio, now_ns) ? dir :
+									     IOBAND_KEPT_NO_DATA;
+}
+
 /* Dispatch the next bio or split of a stream.  Return: false if it has to wait. */
 static bool release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
 	const enum ioband_dir dir = next_dir(stream, ioband_tree_dirs(core, &stream->leaf));
-	struct bio *bio = next_held(stream, dir);
+	const int kept = next_kept(stream, dir, now_ns);
+	struct bio *bio = next_held(stream, kept);
 	struct ioband_io *io = ioband_io_of(bio);
 	struct list_head *waiting;
 	bool last = true;
@@ -271,7 +326,11 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 	if (dir == IOBAND_DIR_WRITE)
 		end_wait(stream);
 	if (unlikely(io->target->member->stall_dev.blocked)) {
-		park_next(stream, dir);
+		park_next(stream, kept);
+		return false;
+	}
+	if (kept == IOBAND_KEPT_NO_DATA && !may_discard(stream, bio, now_ns)) {
+		wait_for_others(stream);
 		return false;
 	}
 	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_wbt_waiting(io) : NULL;
@@ -279,11 +338,11 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		wait_for_worker(stream, waiting);
 		return false;
 	}
-	settle_split(io);
+	settle_split(io, bio, now_ns);
 	if (io->split_bytes)
 		last = bill_split(io, bio);
 	if (last) {
-		pop_held(stream, dir);
+		pop_held(stream, kept);
 		unqueue(io, bio);
 	}
 	ioband_core_admit(core, &stream->leaf, &io->bill, stream_dirs(stream), now_ns);
@@ -308,6 +367,55 @@ static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
 	hrtimer_start(&pool->wake, when, HRTIMER_MODE_ABS);
 }
 
+/*
+ * Dispatch the next split of a bio that no queue has.  Return: whether it is the last one; then the
+ * bio may be gone.
+ */
+static bool release_split_now(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const bool last = bill_split(io, bio);
+
+	ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
+	ioband_dispatch_launch(io, bio, now_ns);
+	if (last)
+		note_released(io, bio, now_ns);
+	ioband_submit_split(io);
+	return last;
+}
+
+/* Dispatch splits of the bios without data that are out of turn. */
+static void release_discards(struct ioband_pool *pool, u64 now_ns)
+{
+	struct bio *bio;
+
+	while ((bio = bio_list_peek(&pool->discards))) {
+		struct ioband_io *io = ioband_io_of(bio);
+
+		if (!ioband_split_may_discard(io, bio))
+			break;
+		settle_split(io, bio, now_ns);
+		if (io->admitted + io->split_bytes == io->bytes)
+			bio_list_pop(&pool->discards);
+		release_split_now(io, bio, now_ns);
+	}
+}
+
+/* Let the core know of the bios without data that may be dispatched again. */
+static void show_discards(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_stream *stream, *next;
+	struct bio *bio;
+
+	list_for_each_entry_safe(stream, next, &pool->discarders, discard_wait) {
+		bio = next_held(stream, IOBAND_KEPT_NO_DATA);
+		if (bio && !may_discard(stream, bio, now_ns))
+			continue;
+		list_del_init(&stream->discard_wait);
+		if (bio)
+			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
+	}
+}
+
 /**
  * ioband_dispatch() - dispatch queued bios as the core decides
  * @pool: pool
@@ -321,11 +429,15 @@ void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 	struct ioband_leaf *leaf;
 	u32 parked_ios = 0;
 
+	release_discards(pool, now_ns);
+	show_discards(pool, now_ns);
 	do {
 		while (parked_ios < IOBAND_PARK_IOS &&
 		       (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
 			parked_ios += !release_next(stream_of_leaf(leaf), now_ns);
 	} while (ioband_slice_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
+	if (unlikely(!list_empty(&pool->discarders)) && !pool->lost.inflight)
+		wake_ns = min(wake_ns, ioband_core_discard_wake(&pool->core));
 	arm_wake(pool, wake_ns);
 	ioband_dispatch_note_inflight(pool);
 }
@@ -346,7 +458,7 @@ void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *wai
 	now_ns = ktime_get_ns();
 	list_for_each_entry_safe(stream, next, waiting, wbt_wait) {
 		end_wait(stream);
-		if (next_held(stream, IOBAND_DIR_WRITE))
+		if (stream_dirs(stream) & BIT(IOBAND_DIR_WRITE))
 			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
 	}
 	ioband_dispatch(pool, now_ns);
@@ -372,17 +484,17 @@ enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Remove the bios of a direction that @wanted selects, until they have @most bytes or more. */
-static u64 take_from(struct ioband_stream *stream, int dir, struct bio_list *taken, u64 most,
+/* Remove the bios of a queue that @wanted selects, until they have @most bytes or more. */
+static u64 take_from(struct ioband_stream *stream, int kept, struct bio_list *taken, u64 most,
 		     ioband_wanted_fn wanted, const void *of)
 {
-	struct bio_list *held = &stream->held[dir];
-	struct bio *parked = stream->parked[dir];
+	struct bio_list *held = &stream->held[kept];
+	struct bio *parked = stream->parked[kept];
 	struct bio_list keep = BIO_EMPTY_LIST;
 	u64 bytes = 0;
 	struct bio *bio;
 
-	stream->parked[dir] = NULL;
+	stream->parked[kept] = NULL;
 	while ((bio = bio_list_pop(held))) {
 		struct ioband_io *io = ioband_io_of(bio);
 		const bool is_parked = parked;
@@ -395,7 +507,7 @@ static u64 take_from(struct ioband_stream *stream, int dir, struct bio_list *tak
 		} else {
 			bio_list_add(&keep, bio);
 			if (is_parked)
-				stream->parked[dir] = bio;
+				stream->parked[kept] = bio;
 		}
 	}
 	*held = keep;
@@ -420,11 +532,13 @@ u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u
 	struct ioband_core *core = &stream->group->pool->core;
 	const bool waited = end_wait(stream);
 	u64 bytes = 0;
+	int kept;
 	u8 dirs;
-	int dir;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS && bytes < most; dir++)
-		bytes += take_from(stream, dir, taken, most - bytes, wanted, of);
+	for (kept = 0; kept < IOBAND_NR_KEPT && bytes < most; kept++)
+		bytes += take_from(stream, kept, taken, most - bytes, wanted, of);
+	if (!next_held(stream, IOBAND_KEPT_NO_DATA))
+		list_del_init(&stream->discard_wait);
 	dirs = stream_dirs(stream);
 	ioband_core_withdraw(core, &stream->leaf, dirs);
 	if (waited && dirs & BIT(IOBAND_DIR_WRITE))	/* for other devices, or on other CPUs */
@@ -432,28 +546,16 @@ u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u
 	return bytes;
 }
 
-/* Dispatch the remaining splits of a bio. */
-static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
-{
-	bool last;
-
-	do {
-		last = bill_split(io, bio);
-		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
-		ioband_dispatch_launch(io, bio, now_ns);
-		if (last)
-			note_released(io, bio, now_ns);
-		ioband_submit_split(io);
-	} while (!last);
-}
-
 /**
  * ioband_dispatch_now() - dispatch bios without a pick; their groups get a debt
+ * @pool: pool
  * @taken: bios that ioband_dispatch_take() has returned
+ *
+ * Bios without data are dispatched one split after the other.
  *
  * Context: Under the pool's lock.
  */
-void ioband_dispatch_now(struct bio_list *taken)
+void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken)
 {
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio;
@@ -461,12 +563,18 @@ void ioband_dispatch_now(struct bio_list *taken)
 	while ((bio = bio_list_pop(taken))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
+		if (io->bill.no_data) {
+			bio_list_add(&pool->discards, bio);
+			continue;
+		}
 		if (io->split_bytes) {
-			release_rest(io, bio, now_ns);
+			while (!release_split_now(io, bio, now_ns))
+				;
 			continue;
 		}
 		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		ioband_dispatch_launch(io, bio, now_ns);
 		release_whole(io, bio, now_ns);
 	}
+	release_discards(pool, now_ns);
 }

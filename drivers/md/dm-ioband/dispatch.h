@@ -17,11 +17,17 @@ void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *wai
 enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of);
-void ioband_dispatch_now(struct bio_list *taken);
+void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken);
+
+/* Bios in flight that count against the limit. */
+static inline u32 ioband_dispatch_inflight(const struct ioband_pool *pool)
+{
+	return pool->core.inflight_ios - pool->core.discard_ios;
+}
 
 static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)
 {
-	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+	pool->peak_ios = max(pool->peak_ios, ioband_dispatch_inflight(pool));
 }
 
 static inline enum ioband_dir ioband_dispatch_dir(const struct bio *bio)

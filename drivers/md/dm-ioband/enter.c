@@ -100,7 +100,7 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
-	passed = likely(group) && pass_open(io, group);
+	passed = likely(group) && likely(!ioband_io_has_no_data(bio)) && pass_open(io, group);
 	/* The task would not have to sleep for counters or for back-pressure. */
 	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
 	       rcu_access_pointer(group->stats) && !ioband_throttle_is_over(group, 1);

@@ -147,6 +147,14 @@ static void note_context(struct ioband_pool *pool, const struct ioband_done *don
 	}
 }
 
+/* A completion while discards are in flight, or of a discard: it is no sample of the device. */
+static void note_beside(struct ioband_pool *pool, const struct ioband_done *done)
+{
+	if (!done->bill.no_data)
+		pool->lost.beside += ioband_cost_done(pool->measure, done->bill.bytes,
+						      done->whole_bytes);
+}
+
 /* Pass a completion to the core.  Under the pool's lock; the caller dispatches. */
 static void account(struct ioband_pool *pool, const struct ioband_done *done)
 {
@@ -159,8 +167,12 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
 	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
 		ioband_state_apply(pool, done->now_ns);
-	pool->done_ns = max(pool->done_ns, done->now_ns);
 	note_context(pool, done);
+	if (unlikely(done->bill.no_data || pool->lost.inflight)) {
+		note_beside(pool, done);
+		return;
+	}
+	pool->done_ns = max(pool->done_ns, done->now_ns);
 	sample->ios++;
 	sample->bytes += bytes;
 	sample->work += ioband_depth_work(bytes, done->whole_bytes);
@@ -366,7 +378,8 @@ void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done 
 		join(pool, this_cpu_ptr(pool->rings));
 	if (pool->nr_gather_cpus)
 		pass_all(pool);
-	ioband_core_learn_gap(&pool->core, 1, done->now_ns);
+	if (likely(!done->bill.no_data))
+		ioband_core_learn_gap(&pool->core, 1, done->now_ns);
 	account(pool, done);
 	dispatch_queued(pool, done->now_ns);
 }

@@ -47,16 +47,27 @@ struct ioband_place {
 };
 
 /**
+ * enum ioband_kept - queues of a stream: one for each &enum ioband_dir, and one more
+ * @IOBAND_KEPT_NO_DATA: bios without data, which the core counts as writes
+ * @IOBAND_NR_KEPT: number of queues
+ */
+enum ioband_kept {
+	IOBAND_KEPT_NO_DATA = IOBAND_NR_DIRS,
+	IOBAND_NR_KEPT,
+};
+
+/**
  * struct ioband_stream - a queue of bios of a group
  * @leaf: its leaf, in the group's node or among the group's streams
  * @group: the group
  * @streams: link in the list of the group's other streams, the most recently used last; in the
  *	group's own queue, the head of that list
- * @held: queued bios by direction, oldest first
- * @parked: by direction, the last of the bios at the head of @held that are skipped because their
- *	devices are blocked; NULL: none
+ * @held: queued bios by direction, those without data apart, oldest first
+ * @parked: the last of the bios at the head of each of @held that are skipped because their devices
+ *	are blocked; NULL: none
  * @wbt_wait: link in &ioband_queue.waiting, while writes of the stream wait for the worker of that
  *	queue
+ * @discard_wait: link in &ioband_pool.discarders, while bios without data wait for others
  * @next: of a sequential run, where its next read begins; otherwise without a member
  * @level: see ioband_stream_level()
  * @reads_ahead: consecutive reads dispatched while a write was queued; at most the present or an
@@ -66,9 +77,10 @@ struct ioband_stream {
 	struct ioband_leaf leaf;
 	struct ioband_group *group;
 	struct list_head streams;
-	struct bio_list held[IOBAND_NR_DIRS];
-	struct bio *parked[IOBAND_NR_DIRS];
+	struct bio_list held[IOBAND_NR_KEPT];
+	struct bio *parked[IOBAND_NR_KEPT];
 	struct list_head wbt_wait;
+	struct list_head discard_wait;
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;

@@ -58,7 +58,8 @@
  * @open: dispatched in the open state, unknown to the core
  * @shared: the core counts the bio, as a whole
  * @split_min_bytes: the smallest size of splits that the bio allows; 0: it must not be split
- * @split_bytes: size of its splits; 0: it is dispatched as a whole
+ * @split_bytes: size of its splits; without data, of the present one; 0: it is dispatched as a
+ *	whole, or not yet
  * @admitted: of a split bio, bytes that the core has admitted
  * @due_bytes: of these, bytes that a worker has to submit; while it is not 0 the bio is on a queue
  *	of its target, or a worker has it
@@ -66,6 +67,7 @@
  * @unfinished: bytes not completed; under the pool's lock
  * @queued: link in a queue of its target
  * @cpu: CPU on which the bio arrived
+ * @expect_us: of a split without data, the device time that it was expected to take
  * @of_task: the submitter submits the bio for itself, and may sleep for its group; not known of a
  *	bio of the open state
  * @of_flusher: the flusher of one cgroup submitted the bio, and may sleep likewise
@@ -98,6 +100,7 @@ struct ioband_io {
 	u32 unfinished;
 	struct llist_node queued;
 	unsigned int cpu;
+	u32 expect_us;
 };
 
 /**
@@ -123,6 +126,12 @@ struct ioband_waiter {
 static inline struct ioband_io *ioband_io_of(struct bio *bio)
 {
 	return dm_per_bio_data(bio, sizeof(struct ioband_io));
+}
+
+/* All but reads and writes: discards, write-zeroes, secure erases. */
+static inline bool ioband_io_has_no_data(const struct bio *bio)
+{
+	return bio->bi_opf & (REQ_OP_MASK ^ REQ_OP_WRITE);
 }
 
 static inline struct bio *ioband_bio_of(struct ioband_io *io)

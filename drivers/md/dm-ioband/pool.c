@@ -212,6 +212,18 @@ static void fade_nosleep(struct ioband_pool *pool)
 	}
 }
 
+/* Learn the rate of service without discards.  Under the pool's lock. */
+static void learn_rate(struct ioband_pool *pool)
+{
+	const struct ioband_sample *sample = &pool->sample;
+	u64 work = sample->bytes;
+
+	if (pool->measure == IOBAND_MEASURE_IOS)
+		work = (sample->work - work) * (IOBAND_IO_CHARGE / IOBAND_BIO_BYTES);
+	if (sample->ios)
+		ioband_discard_learn_rate(&pool->lost, work, sample->ns);
+}
+
 /*
  * Update the depth from the completions since the last tick; @reduced: bios of the open state took
  * a part of the limit then.  Under the pool's lock.
@@ -220,11 +232,13 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
+	learn_rate(pool);
 	/*
 	 * Discard the sample if a minimum or a latency target throttled others, if the limit was
-	 * reduced, or if a device was silent when it began.
+	 * reduced, or if a device was silent when it began.  No trial lasts as long as a discard.
 	 */
-	if (pool->core.late || reduced || pool->stall.silent_ios)
+	if (pool->core.late || reduced || pool->stall.silent_ios ||
+	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -245,12 +259,14 @@ static u32 spare_ios(const struct ioband_pool *pool)
 }
 
 /* Has there been capacity to spare for some time, without ticks that tried another limit? */
-static bool is_calm(struct ioband_pool *pool)
+static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
 		const bool spare = !ioband_core_has_waiting(&pool->core) &&
 				   !pool->wbt_streams && !pool->open_ios &&
-				   pool->peak_ios <= spare_ios(pool);
+				   pool->peak_ios <= spare_ios(pool) &&
+				   list_empty(&pool->discarders) &&
+				   !ioband_discard_is_recent(&pool->lost, now_ns);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
@@ -283,7 +299,7 @@ static void tick_shared(struct ioband_pool *pool)
 	tick_depth(pool, reduced, now_ns);
 	/* Not while a device is silent: all queued bios would be dispatched to it. */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
-	    (pool->nr_active <= 1 || is_calm(pool))) {
+	    (pool->nr_active <= 1 || is_calm(pool, now_ns))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -291,7 +307,7 @@ static void tick_shared(struct ioband_pool *pool)
 	} else {
 		ioband_dispatch(pool, now_ns);
 	}
-	pool->peak_ios = pool->core.inflight_ios;
+	pool->peak_ios = ioband_dispatch_inflight(pool);
 	spin_unlock_irq(&pool->lock);
 }
 
@@ -314,6 +330,8 @@ static void tick_open(struct ioband_pool *pool)
 	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
+	if (!list_empty(&pool->discarders))
+		ioband_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 }
 
@@ -404,6 +422,9 @@ static struct ioband_pool *pool_new(const char *name)
 	INIT_LIST_HEAD(&pool->spare_stats);
 	INIT_LIST_HEAD(&pool->plain_stats);
 	INIT_LIST_HEAD(&pool->dirty);
+	INIT_LIST_HEAD(&pool->discarders);
+	bio_list_init(&pool->discards);
+	ioband_discard_init(&pool->lost);
 	hrtimer_setup(&pool->wake, ioband_dispatch_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	init_waitqueue_head(&pool->stocked);
 	INIT_WORK(&pool->stock, pool_stock);

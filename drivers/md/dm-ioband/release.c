@@ -19,9 +19,10 @@
  */
 #define IOBAND_DYING_BYTES	(256U << 10)
 
+/* Bios without data, which may occupy the device for long, stay in turn. */
 static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 {
-	return io->task && ioband_throttle_task_is_dying(io->task);
+	return io->task && !io->bill.no_data && ioband_throttle_task_is_dying(io->task);
 }
 
 /*
@@ -60,7 +61,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 
 		bio_list_add(io_is_of_deleted(io) && !io->split_bytes ? failed : &release, bio);
 	}
-	ioband_dispatch_now(&release);
+	ioband_dispatch_now(pool, &release);
 }
 
 /* Complete bios that are not dispatched.  Without the pool's lock. */
@@ -131,7 +132,7 @@ static void suspend_stream(struct ioband_stream *stream, const struct ioband_tar
 	if (requeue)
 		ioband_dispatch_take(stream, &going, U64_MAX, io_of_target_must_go, target);
 	ioband_dispatch_take(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
-	ioband_dispatch_now(&going);
+	ioband_dispatch_now(target->pool, &going);
 }
 
 /**

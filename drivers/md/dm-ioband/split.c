@@ -16,6 +16,10 @@
  * them from the target's own bio set: when memory is short, an allocation succeeds as soon as an
  * earlier split has completed.  The bio completes with its last split, with an error if a split had
  * one.  The block layer may split bios in the same way at any time.
+ *
+ * A bio without data is always dispatched in this way, whether groups compete or not: otherwise a
+ * group that becomes active would wait for all of it.  The size of its splits is found in
+ * sched/discard.c, and each of its splits may have another one.  One split is in flight at a time.
  */
 #include "split.h"
 
@@ -31,8 +35,7 @@
  */
 u32 ioband_split_min_bytes(struct bio *bio)
 {
-	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) ||
-	    (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE))
+	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) || ioband_io_has_no_data(bio))
 		return 0;
 	return bdev_logical_block_size(bio->bi_bdev);
 }
@@ -72,4 +75,124 @@ void ioband_split_accept(struct ioband_io *io, struct bio *bio)
 		return;
 	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
 	io->bytes = bytes;
+}
+
+/* The estimate for the operation of a bio without data. */
+static struct ioband_discard *discard_of(const struct ioband_io *io, const struct bio *bio)
+{
+	struct ioband_discard *discard = io->target->member->discard;
+
+	switch (bio_op(bio)) {
+	case REQ_OP_DISCARD:
+		return &discard[IOBAND_DISCARD];
+	case REQ_OP_SECURE_ERASE:
+		return &discard[IOBAND_SECURE_ERASE];
+	default:
+		return &discard[IOBAND_WRITE_ZEROES];
+	}
+}
+
+static u32 granularity_of(const struct ioband_io *io)
+{
+	struct block_device *bdev = io->target->dev->bdev;
+
+	return max_t(u32, bdev_discard_granularity(bdev), bdev_logical_block_size(bdev));
+}
+
+/* The size of the next split of a bio without data. */
+static u32 discard_bytes(const struct ioband_io *io, const struct bio *bio, u32 done)
+{
+	const u32 size = ioband_discard_bytes(discard_of(io, bio), granularity_of(io));
+	const u64 start = (bio->bi_iter.bi_sector << SECTOR_SHIFT) + done;
+	u32 over;
+
+	div_u64_rem(start + size - bdev_discard_alignment(io->target->dev->bdev) % size, size,
+		    &over);
+	return min(size - over, io->bytes - done);
+}
+
+/* Bytes of which a split was dispatched. */
+static u32 discard_begun(const struct ioband_io *io)
+{
+	return io->split_bytes ? io->admitted : 0;
+}
+
+/**
+ * ioband_split_may_discard() - may the next split of a bio without data be dispatched
+ * @io: per-bio data
+ * @bio: the bio
+ *
+ * Devices that are blocked do not count: they complete nothing, and the others go on.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if none is in flight, or all together are expected to take little time.
+ */
+bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio)
+{
+	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
+	const struct ioband_member *member;
+	u64 us = 0;
+	u32 ios = 0;
+
+	if (io->split_bytes && io->admitted != io->bytes - io->unfinished)
+		return false;
+	list_for_each_entry(member, &io->group->pool->members, members) {
+		if (member->stall_dev.blocked)
+			continue;
+		ios += member->discard_ios;
+		us += member->discard_us;
+	}
+	us += ioband_discard_expect_us(discard_of(io, bio), granularity_of(io), bytes);
+	return !ios || us <= IOBAND_DISCARD_US;
+}
+
+/**
+ * ioband_split_begin_discard() - dispatch the next split of a bio without data
+ * @io: per-bio data; gets the size of the split
+ * @bio: the bio
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64 now_ns)
+{
+	struct ioband_member *member = io->target->member;
+	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
+
+	io->split_bytes = bytes;
+	io->expect_us = ioband_discard_expect_us(discard_of(io, bio), granularity_of(io), bytes);
+	member->discard_ios++;
+	member->discard_us += io->expect_us;
+	ioband_discard_begin(&member->pool->lost, now_ns);
+}
+
+/**
+ * ioband_split_end_discard() - a split of a bio without data has completed: charge it
+ * @io: per-bio data
+ * @bio: the bio
+ * @bytes: size of the split
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes, u64 now_ns)
+{
+	struct ioband_member *member = io->target->member;
+	struct ioband_pool *pool = member->pool;
+	struct ioband_lost *lost = &pool->lost;
+	u64 lost_ns, disturbed_ns;
+	u32 charge;
+
+	member->discard_ios--;
+	member->discard_us -= io->expect_us;
+	charge = ioband_discard_end(lost, now_ns, &lost_ns);
+	ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,
+			     bytes == io->bytes, lost_ns);
+	ioband_core_charge_discard(&pool->core, &io->stream->leaf, charge);
+	if (lost->inflight)
+		return;
+	disturbed_ns = lost->since_ns - lost->began_ns;
+	pool->sampled_ns += disturbed_ns;
+	pool->done_ns += disturbed_ns;
 }

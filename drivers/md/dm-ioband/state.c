@@ -19,7 +19,8 @@
  * With more than one, the pool is shared until two conditions hold: the groups do not fill the
  * device, and no group is idle or has a minimum or a latency target.  Then the pool is open for a
  * few seconds, after which the load may have changed.  It returns to the shared state earlier if
- * more than half of the limit is in flight (the pool's tick checks).  Service in the open state is
+ * more than half of the limit is in flight (the pool's tick checks), or if a group discards.  Bios
+ * without data pass the scheduler in the open state too (split.c).  Service in the open state is
  * not charged, as no other group wanted it.  Bios of the open state that are in flight when groups
  * begin to compete count from then on, see ioband_state_apply().
  */
@@ -139,7 +140,8 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
-	pool->peak_ios = pool->core.inflight_ios;
+	pool->lost.began_ns = now_ns;
+	pool->peak_ios = ioband_dispatch_inflight(pool);
 	pool->calm_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
@@ -194,7 +196,8 @@ void ioband_state_activate(struct ioband_group *group)
 	if (pool->slice_ms ||
 	    (pool->nr_active > 1 &&
 	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
-	      !ioband_depth_is_settled(&pool->depth))))
+	      !ioband_depth_is_settled(&pool->depth) ||
+	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else
 		WRITE_ONCE(group->open, group_may_be_open(group));

@@ -129,13 +129,14 @@ u8 ioband_stream_level(const struct bio *bio)
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level)
 {
-	int dir;
+	int kept;
 
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
 	INIT_LIST_HEAD(&stream->wbt_wait);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		bio_list_init(&stream->held[dir]);
+	INIT_LIST_HEAD(&stream->discard_wait);
+	for (kept = 0; kept < IOBAND_NR_KEPT; kept++)
+		bio_list_init(&stream->held[kept]);
 	ioband_tree_init_leaf(&stream->leaf, node, level_weights[level]);
 }
 

@@ -100,7 +100,7 @@ void ioband_submit_bio(struct ioband_io *io)
  */
 void ioband_submit_split(struct ioband_io *io)
 {
-	const u32 bytes = io->bill.bytes;
+	const u32 bytes = io->bill.no_data ? io->split_bytes : io->bill.bytes;
 
 	atomic_inc(&io->target->ready_ios);
 	if (atomic_fetch_add(bytes, &io->due_bytes) == 0)

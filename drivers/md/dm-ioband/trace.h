@@ -66,7 +66,8 @@ DECLARE_EVENT_CLASS(ioband_bio,
 		__entry->dev = io->target->member->devno;
 		__entry->seq = io->group->seq;
 		__entry->sector = bio->bi_iter.bi_sector;
-		__entry->bytes = io->split_bytes ? io->bill.bytes : io->bytes;
+		__entry->bytes = !io->split_bytes ? io->bytes :
+				 io->bill.no_data ? io->split_bytes : io->bill.bytes;
 		__entry->charge = io->bill.charge;
 		__entry->vtime = io->group->node.ent.vtime;
 		__entry->held = ioband_group_held_ios(io->group);

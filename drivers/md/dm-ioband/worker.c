@@ -58,7 +58,7 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
 
 	for (; bytes; bytes -= size) {
 		offset = io->sent;
-		size = ioband_split_bytes(io, whole, offset);
+		size = ioband_io_has_no_data(whole) ? bytes : ioband_split_bytes(io, whole, offset);
 		io->sent += size;
 		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &target->splits);
 		split = container_of(bio, struct ioband_split, bio);
@@ -66,7 +66,8 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
 		split->bytes = size;
 		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
 		bio->bi_end_io = split_end_io;
-		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would merge them */
+		if (size != io->bytes)		/* or the disk's queue would merge them */
+			bio->bi_opf |= REQ_NOMERGE;
 		dm_submit_bio_remap(whole, bio);
 		atomic_dec(&target->ready_ios);
 	}

@@ -98,7 +98,8 @@
  * A disk with a head needs another rule: each leaf has the disk to itself for a slice
  * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.
  * The idle class gets service while other siblings have no bios (sched/idle.c).  Latency targets
- * follow all of these: a late target holds back other leaves (sched/latency.c).
+ * follow all of these: a late target holds back other leaves (sched/latency.c).  Discards have
+ * rules of their own (sched/discard.c).
  *
  * 3. The duties of the caller
  * ---------------------------
@@ -172,11 +173,13 @@ void ioband_core_init(struct ioband_core *core)
  * @ios: bios, at least 1
  * @stuck_ios: bios in flight at devices that do not answer, in addition to @ios
  *
- * In force from the next ioband_core_pick() on.
+ * Bios without data do not count either.  In force from the next ioband_core_pick() on.
  */
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
-	core->limit_ios = ios < U32_MAX - stuck_ios ? max(ios, 1U) + stuck_ios : U32_MAX;
+	const u32 more = stuck_ios + core->discard_ios;
+
+	core->limit_ios = ios < U32_MAX - more ? max(ios, 1U) + more : U32_MAX;
 	core->stuck_ios = stuck_ios;
 }
 
@@ -432,6 +435,14 @@ static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *l
 			ioband_min_complete(core, ent->min);
 }
 
+/* Bios without data do not use up the limit: their own bound is in sched/discard.c. */
+static void core_count_discard(struct ioband_core *core, int ios)
+{
+	core->discard_ios += ios;
+	if (core->limit_ios < U32_MAX)
+		core->limit_ios += ios;
+}
+
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
@@ -444,6 +455,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
+	if (unlikely(bill->no_data))
+		core_count_discard(core, 1);
 	if (in_turn)
 		leaf->async = bill->async;
 	if (in_turn && !bill->async)
@@ -572,13 +585,70 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	if (unlikely(core->nr_idlers))
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
-	if (core->slice_ns)
-		ioband_slice_complete(core, leaf, bill->bytes, now_ns);
-	else
+	if (unlikely(bill->no_data)) {	/* it tells nothing about the next bio */
+		core_count_discard(core, -1);
+		core->done_ns = max(core->done_ns, now_ns);
 		leaf->run_ns = 0;
+	} else if (core->slice_ns) {
+		ioband_slice_complete(core, leaf, bill->bytes, now_ns);
+	} else {
+		leaf->run_ns = 0;
+	}
 	leaf->done_ns = now_ns;
 	if (!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT)
 		leaf_begin_grace(core, leaf, now_ns);
+}
+
+/**
+ * ioband_core_may_discard() - may a bio without data be dispatched
+ * @core: scheduler
+ * @leaf: leaf of the bio
+ * @now_ns: time
+ *
+ * It may occupy the whole device.  So its leaf, and each group above, must not lead the siblings
+ * that have bios queued or in flight, or are anticipated.  A leaf with a minimum that is due, or a
+ * slice, was chosen already.  Where a device does not answer, the lead of others may never change.
+ *
+ * Return: true if so.  Otherwise the next dispatch of a sibling, or the end of a grace period
+ * (ioband_core_discard_wake()), may change the answer.
+ */
+bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
+{
+	const struct ioband_ent *ent;
+
+	if (core->slice_ns || core->min_ent || core->stalled || core->stuck_ios)
+		return true;
+	core_expire(core, now_ns);
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->parent->ent.busy != ent->busy &&
+		    vtime_before(ent->parent->vnow, ent->vtime))
+			return false;
+	return true;
+}
+
+/**
+ * ioband_core_discard_wake() - when ioband_core_may_discard() may change without another call
+ * @core: scheduler
+ *
+ * Return: time, or IOBAND_NO_WAKEUP.
+ */
+u64 ioband_core_discard_wake(const struct ioband_core *core)
+{
+	return RB_EMPTY_ROOT(&core->anticipated.rb_root) ? IOBAND_NO_WAKEUP :
+							   ioband_tree_grace_ends(core);
+}
+
+/**
+ * ioband_core_charge_discard() - charge a bio without data, which is about to complete
+ * @core: scheduler
+ * @leaf: leaf of the bio
+ * @charge: result of ioband_discard_end()
+ *
+ * The charge is a debt, as it was not known when the bio was dispatched.
+ */
+void ioband_core_charge_discard(struct ioband_core *core, struct ioband_leaf *leaf, u32 charge)
+{
+	ioband_tree_charge(core, leaf, charge, false, false);
 }
 
 /**

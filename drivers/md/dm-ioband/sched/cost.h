@@ -35,8 +35,9 @@ enum ioband_measure {
 #define IOBAND_IO_CHARGE	65536
 
 /*
- * Discard, write-zeroes and secure erase transfer no data, and may cover the whole device.  They
- * cost the bytes that they cover, up to this: a large bio.
+ * Discard, write-zeroes and secure erase transfer no data, and may cover the whole device.  In a
+ * maximum or a minimum they count as the bytes that they cover, up to this: a large bio.  Their
+ * charge is measured (sched/discard.c).
  */
 #define IOBAND_NO_DATA_MAX	1048576U
 
@@ -50,10 +51,29 @@ enum ioband_measure {
  */
 static inline struct ioband_bill ioband_cost(enum ioband_measure measure, u32 bytes, bool has_data)
 {
-	struct ioband_bill bill = { .bytes = has_data ? bytes : min(bytes, IOBAND_NO_DATA_MAX) };
+	struct ioband_bill bill = {
+		.bytes = has_data ? bytes : min(bytes, IOBAND_NO_DATA_MAX),
+		.no_data = !has_data,
+	};
 
-	bill.charge = measure == IOBAND_MEASURE_IOS ? IOBAND_IO_CHARGE : bill.bytes;
+	if (has_data)
+		bill.charge = measure == IOBAND_MEASURE_IOS ? IOBAND_IO_CHARGE : bytes;
 	return bill;
+}
+
+/**
+ * ioband_cost_done() - compute the charge of a completion
+ * @measure: measure of the pool
+ * @bytes: size of the bio or split
+ * @whole_bytes: size of the bio; 0 counts as 1
+ *
+ * Return: units of charge.
+ */
+static inline u64 ioband_cost_done(enum ioband_measure measure, u32 bytes, u32 whole_bytes)
+{
+	if (measure != IOBAND_MEASURE_IOS)
+		return bytes;
+	return (u64)bytes * IOBAND_IO_CHARGE / (whole_bytes ?: 1);
 }
 
 #endif /* DM_IOBAND_COST_H */

@@ -230,6 +230,7 @@ enum ioband_flush {
  * @inflight_bytes: bytes of these bios
  * @limit_ios: bound on @inflight_ios, at least 1
  * @stuck_ios: bios in flight for which the end of a slice does not wait
+ * @discard_ios: bios of @inflight_ios without data; @limit_ios is higher by as many
  * @stalled: no completion for long, so that no minimum is late because of others; set by
  *	the caller
  * @slice_ns: longest slice; 0: no slices
@@ -287,6 +288,7 @@ struct ioband_core {
 	u64 inflight_bytes;
 	u32 limit_ios;
 	u32 stuck_ios;
+	u32 discard_ios;
 	bool stalled;
 	u64 slice_ns;
 	bool charge_time;

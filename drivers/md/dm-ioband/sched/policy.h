@@ -38,6 +38,7 @@ enum ioband_dir {
  * @cached: may complete in the write cache of the device, before it is on the medium
  * @async: write by a flusher; only tasks in dirty throttling wait for it
  * @awaited: read, or write for which a task waits; counts for a latency target
+ * @no_data: discard, write-zeroes or secure erase, see sched/discard.c
  */
 struct ioband_bill {
 	u32 charge;
@@ -48,6 +49,7 @@ struct ioband_bill {
 	bool cached;
 	bool async;
 	bool awaited;
+	bool no_data;
 };
 
 /**

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The size of the splits of discards, and their cost.
+ */
+#include "cases.h"
+#include "sched/discard.h"
+
+#include <linux/time64.h>
+
+#define KIB	1024U
+#define MIB	(1024U * KIB)
+#define GIB	(1024ULL * MIB)
+#define USEC	1000ULL
+#define MSEC	(1000 * USEC)
+
+/* A device: the time of a discard of any size, and of each MiB of it. */
+struct device {
+	u64 fixed_ns;
+	u64 mib_ns;
+	u32 granularity;
+};
+
+static u64 time_ns(const struct device *device, u32 bytes)
+{
+	return device->fixed_ns + bytes * device->mib_ns / MIB;
+}
+
+/* Discard so many bytes, in splits that end at multiples of their size.  Return: the time. */
+static u64 discard_all(struct ioband_discard *discard, const struct device *device, u64 end)
+{
+	u64 at = 0, ns = 0;
+
+	while (at < end) {
+		u32 bytes = ioband_discard_bytes(discard, device->granularity);
+
+		bytes -= at % bytes;
+		bytes = end - at < bytes ? end - at : bytes;
+		ioband_discard_learn(discard, device->granularity, bytes, false,
+				     time_ns(device, bytes));
+		ns += time_ns(device, bytes);
+		at += bytes;
+	}
+	return ns;
+}
+
+static u32 size_found(struct ioband_discard *discard, const struct device *device)
+{
+	discard_all(discard, device, 64 * GIB);
+	return ioband_discard_bytes(discard, device->granularity);
+}
+
+static void splits_take_the_time_of_the_essay(void **state)
+{
+	const struct device device = { .mib_ns = 4 * NSEC_PER_SEC / 1024, .granularity = 4 * KIB };
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_int_equal(ioband_discard_bytes(&discard, device.granularity), MIB);
+	assert_int_equal(size_found(&discard, &device), 512 * KIB);
+}
+
+/* Whatever the device: a split takes no longer than a read should wait, and not much less. */
+static void splits_take_the_same_time_everywhere(void **state)
+{
+	u64 mib_ns;
+
+	(void)state;
+	for (mib_ns = 100; mib_ns < NSEC_PER_SEC; mib_ns *= 3) {
+		const struct device device = { .mib_ns = mib_ns, .granularity = 512 };
+		struct ioband_discard discard = {};
+		const u64 ns = time_ns(&device, size_found(&discard, &device));
+
+		if (ioband_discard_bytes(&discard, 512) < 1U << IOBAND_DISCARD_LAST)
+			assert_in_range(ns, IOBAND_DISCARD_US / 2 * USEC, IOBAND_DISCARD_US * USEC);
+		else
+			assert_in_range(ns, 0, IOBAND_DISCARD_US * USEC);
+	}
+}
+
+/* As in the essay: 10 ms, and 1 ms for each 64 MiB. */
+static void a_fixed_cost_keeps_splits_large(void **state)
+{
+	const struct device device = {
+		.fixed_ns = 10 * MSEC, .mib_ns = MSEC / 64, .granularity = 4 * KIB,
+	};
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_int_equal(size_found(&discard, &device), 256 * MIB);
+	/* Trials of other sizes included. */
+	assert_in_range(discard_all(&discard, &device, 64 * GIB), 64 * 56 * MSEC, 64 * 60 * MSEC);
+}
+
+/* The cost of small splits is found at once, not after a discard of hours. */
+static void a_large_size_is_found_soon(void **state)
+{
+	const struct device device = { .fixed_ns = 100 * MSEC, .granularity = 4 * KIB };
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_in_range(discard_all(&discard, &device, 16 * GIB), 0, 40 * 100 * MSEC);
+}
+
+static void splits_consist_of_granules(void **state)
+{
+	const struct device device = { .mib_ns = NSEC_PER_SEC, .granularity = 3 * MIB };
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_int_equal(size_found(&discard, &device), 3 * MIB);
+	discard.shift = 24;
+	assert_int_equal(ioband_discard_bytes(&discard, 3 * MIB), 15 * MIB);
+	discard.shift = IOBAND_DISCARD_LAST;
+	assert_int_equal(ioband_discard_bytes(&discard, 512), 2 * GIB);
+}
+
+/* A device may become slower or faster by orders of magnitude. */
+static void a_device_may_change(void **state)
+{
+	const struct device fast = { .mib_ns = 1000, .granularity = 4 * KIB };
+	const struct device slow = { .mib_ns = 100 * MSEC, .granularity = 4 * KIB };
+	const struct device fixed = { .fixed_ns = 20 * MSEC, .granularity = 4 * KIB };
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_int_equal(size_found(&discard, &fast), GIB);
+	assert_int_equal(size_found(&discard, &slow), 16 * KIB);
+	assert_int_equal(size_found(&discard, &fixed), 2 * GIB);
+	assert_int_equal(size_found(&discard, &slow), 16 * KIB);
+	assert_int_equal(size_found(&discard, &fast), GIB);
+}
+
+/* Discards that arrive in small bios are split too, if these take long. */
+static void small_discards_are_measured(void **state)
+{
+	struct ioband_discard discard = {};
+
+	(void)state;
+	assert_int_equal(ioband_discard_expect_us(&discard, 512, 64 * KIB), IOBAND_DISCARD_US);
+	ioband_discard_learn(&discard, 512, 64 * KIB, true, 100 * USEC);
+	assert_int_equal(ioband_discard_expect_us(&discard, 512, 16 * KIB), 100);
+	assert_int_equal(ioband_discard_expect_us(&discard, 512, MIB), IOBAND_DISCARD_US);
+	ioband_discard_learn(&discard, 512, 64 * KIB, false, 50 * MSEC);
+	assert_int_equal(ioband_discard_bytes(&discard, 512), MIB);
+	ioband_discard_learn(&discard, 512, 64 * KIB, true, 50 * MSEC);
+	assert_int_equal(ioband_discard_bytes(&discard, 512), 64 * KIB);
+}
+
+/* ---- the cost ------------------------------------------------------------ */
+
+/* 40 MB/s, for long. */
+static struct ioband_lost lost_of_essay(void)
+{
+	struct ioband_lost lost;
+	int i;
+
+	ioband_discard_init(&lost);
+	for (i = 0; i < 100; i++)
+		ioband_discard_learn_rate(&lost, 400000, 10 * MSEC);
+	return lost;
+}
+
+static void the_cost_is_the_lost_service(void **state)
+{
+	struct ioband_lost lost = lost_of_essay();
+	u64 ns;
+
+	(void)state;
+	ioband_discard_begin(&lost, MSEC);
+	lost.beside += 4096;
+	assert_in_range(ioband_discard_end(&lost, 3 * MSEC, &ns), 75000, 77000);
+	assert_in_range(ns, 1880 * USEC, 1920 * USEC);
+	/* The device has served its reads beside the split. */
+	ioband_discard_begin(&lost, 4 * MSEC);
+	lost.beside += 81920;
+	assert_int_equal(ioband_discard_end(&lost, 6 * MSEC, &ns), 0);
+	assert_int_equal(ns, 0);
+	assert_int_equal(lost.inflight, 0);
+}
+
+static void the_rate_is_that_of_the_present_load(void **state)
+{
+	struct ioband_lost lost;
+	u64 ns;
+	int i;
+
+	(void)state;
+	ioband_discard_init(&lost);
+	ioband_discard_begin(&lost, 0);
+	assert_in_range(ioband_discard_end(&lost, MSEC, &ns), 16000, 17000);
+	lost = lost_of_essay();
+	for (i = 0; i < 30; i++)	/* 300 ms */
+		ioband_discard_learn_rate(&lost, 4000, 10 * MSEC);
+	ioband_discard_begin(&lost, 0);
+	assert_in_range(ioband_discard_end(&lost, MSEC, &ns), 400, 1200);
+}
+
+/* One millisecond each, one after the other: together no more than two. */
+static void time_is_charged_once(void **state)
+{
+	struct ioband_lost lost = lost_of_essay();
+	u64 first_ns, second_ns;
+	u32 cost;
+
+	(void)state;
+	ioband_discard_begin(&lost, 0);
+	ioband_discard_begin(&lost, USEC);
+	cost = ioband_discard_end(&lost, MSEC, &first_ns);
+	cost += ioband_discard_end(&lost, 2 * MSEC, &second_ns);
+	assert_int_equal(first_ns + second_ns, 2 * MSEC);
+	assert_in_range(cost, 79000, 81000);
+}
+
+static void discards_are_recent_for_a_while(void **state)
+{
+	struct ioband_lost lost;
+	u64 ns;
+
+	(void)state;
+	ioband_discard_init(&lost);
+	assert_false(ioband_discard_is_recent(&lost, 1));
+	ioband_discard_begin(&lost, 1);
+	assert_true(ioband_discard_is_recent(&lost, 100 * NSEC_PER_SEC));
+	ioband_discard_end(&lost, 100 * NSEC_PER_SEC, &ns);
+	assert_true(ioband_discard_is_recent(&lost, 100 * NSEC_PER_SEC + 400 * MSEC));
+	assert_false(ioband_discard_is_recent(&lost, 100 * NSEC_PER_SEC + 600 * MSEC));
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(splits_take_the_time_of_the_essay),
+		TEST(splits_take_the_same_time_everywhere),
+		TEST(a_fixed_cost_keeps_splits_large),
+		TEST(a_large_size_is_found_soon),
+		TEST(splits_consist_of_granules),
+		TEST(a_device_may_change),
+		TEST(small_discards_are_measured),
+		TEST(the_cost_is_the_lost_service),
+		TEST(the_rate_is_that_of_the_present_load),
+		TEST(time_is_charged_once),
+		TEST(discards_are_recent_for_a_while),
+	};
+
+	return run_cases(cases, argc, argv);
+}

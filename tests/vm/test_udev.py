@@ -272,7 +272,7 @@ def test_links_lead_to_what_was_wrapped_by_hand(machine: Machine) -> None:
 
 
 # The rules of multipath-tools mark paths if multipathd is enabled, and need not wait for it.
-MULTIPATH_CONF = "defaults {\n\tfind_multipaths no\n}\n"
+MULTIPATH_CONF = "defaults {\n\tfind_multipaths greedy\n}\n"
 ENABLED = "/run/systemd/system/sysinit.target.wants/multipathd.service"
 ENABLE = f"""
 mkdir -p {ENABLED.rpartition("/")[0]}

@@ -199,9 +199,10 @@ func checkItems(t *testing.T, items Items, isContainer bool) {
 // FuzzWish shows that no annotations get more than the configuration allows ("make fuzz").
 func FuzzWish(f *testing.F) {
 	for _, seed := range [][4]string{
-		{"ioband.io/weight", "500", "ioband.io/class", "gold"},
-		{"ioband.io/minimum", "rbps=20MiB", "ioband.io/minimum.container.db", "rbps=1"},
+		{"ioband.io/weight", "9000", "ioband.io/class", "gold"},
+		{"ioband.io/minimum", "rbps=60MiB", "ioband.io/minimum.container.db", "rbps=1"},
 		{"ioband.io/maximum", "rbps=10M wiops=7", "ioband.io/latency", "2.5ms"},
+		{"ioband.io/maximum", "rbps=1MiB", "ioband.io/minimum", "rbps=5MiB wiops=3"},
 		{resctrlPod, "capped", resctrlContainer + "db", "web"},
 		{"ioband.io/weight.container.db", "idle", "ioband.io/class.container.db", "gold"},
 		{"ioband.io/latency", "1us", "ioband.io/nothing", ""},

@@ -282,6 +282,7 @@ udevadm control --reload
 """
 
 
+@pytest.mark.long("multipath-tools are unpacked")
 @pytest.mark.parametrize("machine", ["paths"], indirect=True)
 def test_a_path_of_a_multipath_device_is_left_alone(machine: Machine) -> None:
     """By the rules and by hand, before multipathd has made the device over it and after that."""

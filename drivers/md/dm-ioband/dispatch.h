@@ -21,7 +21,7 @@ void ioband_dispatch_now(struct bio_list *taken);
 
 static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)
 {
-	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+	pool->peak_ios = max(pool->peak_ios, ioband_tree_counted_ios(&pool->core));
 }
 
 static inline enum ioband_dir ioband_dispatch_dir(const struct bio *bio)

@@ -139,7 +139,7 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
-	pool->peak_ios = pool->core.inflight_ios;
+	pool->peak_ios = ioband_tree_counted_ios(&pool->core);
 	pool->calm_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;

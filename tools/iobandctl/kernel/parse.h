@@ -171,6 +171,7 @@ struct op_now {
  * @inflight: I/Os in flight now
  * @op: completed I/O by direction
  * @now: outstanding I/O by direction
+ * @below: whether a policy below ioband delays its I/O (1) or not (0)
  */
 struct group_stats {
 	uint64_t seq;
@@ -179,6 +180,7 @@ struct group_stats {
 	uint64_t inflight;
 	struct op_stats op[OPS];
 	struct op_now now[OPS];
+	uint64_t below;
 };
 
 struct stats {

@@ -373,7 +373,11 @@ PAUSE = [
         "core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS",
         "true",
     ),
-    Mutant("idle-beside-what-hangs", "inflight_ios <= core->stuck_ios &&", "inflight_ios == 0 &&"),
+    Mutant(
+        "idle-beside-what-hangs",
+        "counted_ios(core) <= core->stuck_ios &&",
+        "counted_ios(core) == 0 &&",
+    ),
     Mutant("idle-once", "IOBAND_PATIENCE * IOBAND_PAUSE_NS", "0"),
     Mutant("idle-alone", "	core->idle_ns = 0;\n", ""),
     Mutant("idle-by-the-wait", "min_t(u64, ns, IOBAND_PAUSE_WAIT_NS)", "IOBAND_PAUSE_WAIT_NS"),
@@ -567,6 +571,31 @@ STALL = [
     Mutant("blocked-for-good", "unblocked |= stall_dev->blocked && !blocked;", ";"),
 ]
 
+BELOW = [
+    Mutant("never-apart", "IOBAND_BELOW_TRIPS	16U", "IOBAND_BELOW_TRIPS	65536U"),
+    Mutant("like-others-with-any", "trips < IOBAND_BELOW_FEW", "trips < 1000"),
+    Mutant("without-the-limit", "slow_looks >= IOBAND_BELOW_LOOKS", "slow_looks > 1000000"),
+    Mutant(
+        "no-hole",
+        "	*wake_ns = core->below.hole_until_ns;\n	return true;",
+        "	*wake_ns = core->below.hole_until_ns;\n	return false;",
+    ),
+    Mutant("reads-alone", "/ IOBAND_BELOW_ACROSS", "/ 65536"),
+    Mutant("trip-of-one", "flow->left = flow->inflight + 1;", "flow->left = 1;"),
+    Mutant("limit-for-each", "core->limit_ios / max(core->below.apart, 1U)", "core->limit_ios"),
+    Mutant("never-withheld", "leaf->full_dirs |= 1 << dir;", "(void)0;"),
+    Mutant("counts-on", "core->below.apart_ios += apart ? inflight : -inflight;", ""),
+    Mutant(
+        "apart-for-good",
+        "				set_apart(core, leaf, dir, false);",
+        "				(void)0;",
+    ),
+    Mutant("minimum-is-apart", " || ioband_min_covers(leaf) ||", " ||"),
+    Mutant("no-probe", "	leaf->probes = true;\n	return leaf;", "	return NULL;"),
+    Mutant("removed-stays", "	end_apart(core, leaf);\n	list_del_init", "	list_del_init"),
+    Mutant("open-counts", "core->told_ns + IOBAND_BELOW_OPEN_NS && trips", "U64_MAX - 1 && trips"),
+]
+
 TREE_H = [
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
@@ -641,8 +670,8 @@ MIN = [
     Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
     Mutant(
         "on-one-pipe",
-        "core->inflight_ios - (core->apart ? core->min_ios : 0)",
-        "core->inflight_ios",
+        "	if (core->apart)\n		*ios -= min(*ios, core->min_ios);\n",
+        "",
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
     Mutant("stall-is-late", "core->stalled || core->stuck_ios", "core->stuck_ios"),

@@ -15,13 +15,20 @@
 /* Error by fixed point: paces have 32 bits less the bits of the weight. */
 #define ROUNDING	0.00001
 
-void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_measure measure)
+void scene_init_auto(struct scene *scene, const char *device, enum sim_control control)
 {
 	memset(scene, 0, sizeof(*scene));
 	clock_init(&scene->clock);
-	pool_init(&scene->pool, &scene->clock, sim_spec_find(device), SIM_FIXED, measure);
-	scene->limit = limit;
+	pool_init(&scene->pool, &scene->clock, sim_spec_find(device), control,
+		  IOBAND_MEASURE_BYTES);
 	scene->slack = 1;
+}
+
+void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_measure measure)
+{
+	scene_init_auto(scene, device, SIM_FIXED);
+	scene->pool.measure = measure;
+	scene->limit = limit;
 	ioband_core_set_limit(&scene->pool.core, limit, 0);
 }
 

@@ -39,6 +39,8 @@ struct scene {
 };
 
 void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_measure measure);
+/* The same with another control than SIM_FIXED. */
+void scene_init_auto(struct scene *scene, const char *device, enum sim_control control);
 void scene_free(struct scene *scene);
 struct scene_group *scene_add_node(struct scene *scene, int up, u32 weight);
 struct scene_group *scene_add_leaf(struct scene *scene, int up, u32 weight);

@@ -76,6 +76,7 @@ static void volumes_of_two_groups(void)
 	}
 }
 
+/* A group may have had no bio in flight when the stall began, and then one beyond the limit. */
 static void a_stall_leaves_the_limit(void **state)
 {
 	(void)state;
@@ -83,7 +84,7 @@ static void a_stall_leaves_the_limit(void **state)
 	add_load(SCENE_ROOT, 10, NULL, &deep);
 	add_load(SCENE_ROOT, 100, NULL, &deep);
 	scene_run(&scene, NSEC_PER_SEC);
-	assert_int_equal(stall(&scene.pool.device, STALL_NS), LIMIT);
+	assert_in_range(stall(&scene.pool.device, STALL_NS), LIMIT, LIMIT + 1);
 	scene.pool.peak_ios = 0;
 	shares_are_right_after(NSEC_PER_SEC / 2);
 	assert_int_equal(scene.pool.peak_ios, LIMIT);
@@ -104,7 +105,10 @@ static void a_stall_below_volumes_leaves_the_limit(void **state)
 	scene_free(&scene);
 }
 
-/* A volume that comes to a stalled disk has a bio in flight, and not two. */
+/*
+ * A volume that comes to a stalled disk has a bio in flight, and not two.  Nor has a group without
+ * bios in flight.
+ */
 static void a_stall_costs_a_probe(void **state)
 {
 	struct sim_member *late;
@@ -121,7 +125,7 @@ static void a_stall_costs_a_probe(void **state)
 	add_load(SCENE_ROOT, 10000, late, &deep);
 	for (ns = 0; ns < STALL_NS - NSEC_PER_SEC; ns += NSEC_PER_MSEC) {
 		scene_run(&scene, NSEC_PER_MSEC);
-		assert_in_range(scene.pool.core.inflight_ios, LIMIT, LIMIT + 1);
+		assert_in_range(scene.pool.core.inflight_ios, LIMIT, LIMIT + 2);
 		assert_in_range(late->stall_dev.inflight_ios, 0, 1);
 	}
 	assert_int_equal(late->stall_dev.inflight_ios, 1);

@@ -15,6 +15,7 @@ PROGRAMS = (
     "sim_test",
     "slice_test",
     "stall_test",
+    "below_test",
     "ahead_test",
     "min_test",
     "idle_test",

@@ -12,6 +12,7 @@ from harness.cache import build_dir
 from mutants import (
     AHEAD,
     ARGS,
+    BELOW,
     BUCKET,
     CORE,
     DEPTH,
@@ -63,6 +64,7 @@ SOURCES = {
     "sched/tree.h": (TREE_H, CORE_PROGRAMS),
     "sched/depth.c": (DEPTH, ("depth_test",)),
     "sched/stall.c": (STALL, ("stall_test",)),
+    "sched/below.c": (BELOW, ("below_test",)),
     "args.c": (ARGS, ("args_say", "args_fuzz")),
 }
 

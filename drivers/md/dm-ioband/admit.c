@@ -161,7 +161,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	}
 	if (refuse)
 		return REFUSED;
-	first = leaf->state != IOBAND_LEAF_BACKLOGGED;
+	first = leaf->state != IOBAND_LEAF_BACKLOGGED && !leaf->full_dirs;
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.dir, now_ns);

@@ -180,7 +180,7 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 		sample->max_bytes = max(sample->max_bytes, done->whole_bytes);
 	if (ioband_core_has_waiting(&pool->core))
 		sample->held_ios++;
-	else if (!pool->core.inflight_ios)
+	else if (!ioband_tree_counted_ios(&pool->core))
 		sample->drained_ios++;
 }
 
@@ -201,7 +201,7 @@ static u32 quantum_of(const struct ioband_pool *pool)
 	    !pool->nr_gather_cpus)
 		return 0;
 	quantum = min3((u64)IOBAND_GATHER_MAX,
-		       1 + core->inflight_ios / (4ULL * pool->nr_gather_cpus),
+		       1 + ioband_tree_counted_ios(core) / (4ULL * pool->nr_gather_cpus),
 		       div64_u64(IOBAND_GATHER_NS, pool->nr_gather_cpus * core->gap_ns + 1));
 	/* It seldom changes, so that the other CPUs keep it in their caches. */
 	return quantum ? rounddown_pow_of_two(quantum) : 0;

@@ -14,6 +14,7 @@
 #include "preset.h"
 #include "state.h"
 #include "stats.h"
+#include "stream.h"
 
 #include <linux/cgroup.h>
 #include <linux/slab.h>
@@ -214,6 +215,20 @@ static void line_add_work(struct page_writer *page, const char *op, const struct
 		 work->held.bytes, op, dot, work->inflight);
 }
 
+/* Does a policy below delay bios of a group? */
+static bool is_delayed_below(struct ioband_group *group)
+{
+	struct ioband_stream *stream;
+	bool delayed = false;
+
+	spin_lock_irq(&group->pool->lock);
+	if (group->pool->core.below.apart)
+		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
+			delayed |= stream->leaf.apart_dirs;
+	spin_unlock_irq(&group->pool->lock);
+	return delayed;
+}
+
 static bool write_stats(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
@@ -241,6 +256,8 @@ static bool write_stats(struct page_writer *page, void *entry)
 			 sum.op[op].service_ns);
 	for (op = 0; op < IOBAND_NR_OPS; op++)
 		line_add_work(page, op_names[op], &work[op]);
+	if (is_delayed_below(group))
+		line_add(page, " below=1");
 	return line_end(page);
 }
 

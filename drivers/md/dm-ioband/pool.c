@@ -165,10 +165,10 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 
 /*
  * Account for @open_ios, the bios of the open state that are in flight.  The limit that was halved
- * because none completed stays so until all have: the next one may hang as well.  Under the pool's
- * lock.
+ * because none completed stays so until all have: the next one may hang as well.  Bios that a
+ * policy below delays do not count for long.  Under the pool's lock.
  */
-static void note_open(struct ioband_pool *pool, u32 open_ios)
+static void note_open(struct ioband_pool *pool, u32 open_ios, u64 now_ns)
 {
 	unsigned long waited;
 
@@ -177,7 +177,8 @@ static void note_open(struct ioband_pool *pool, u32 open_ios)
 	waited = jiffies - pool->open_fell;
 	pool->open_shift = max_t(unsigned long, pool->open_shift,
 				 min(waited, IOBAND_OPEN_TIME) / IOBAND_OPEN_STEP);
-	pool->open_ios = waited < IOBAND_OPEN_TIME ? open_ios : 0;
+	pool->open_ios = waited < IOBAND_OPEN_TIME && !ioband_below_went_on(&pool->core, now_ns) ?
+			 open_ios : 0;
 }
 
 /*
@@ -287,7 +288,7 @@ static void tick_shared(struct ioband_pool *pool)
 		spin_unlock_irq(&pool->lock);
 		scan_open(pool, false, &sum);
 		spin_lock_irq(&pool->lock);
-		note_open(pool, sum.open);
+		note_open(pool, sum.open, ktime_get_ns());
 	}
 	now_ns = ktime_get_ns();
 	ioband_gather_tick(pool, now_ns);
@@ -296,9 +297,10 @@ static void tick_shared(struct ioband_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else	/* no other group could be throttled */
 		ioband_latency_end_throttle(&pool->core, now_ns);
+	ioband_below_look(&pool->core, now_ns);
 	tick_depth(pool, reduced, now_ns);
-	/* Not while a device is silent: all queued bios would be dispatched to it. */
-	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
+	/* Not while a device is silent, or a policy below delays: all bios would be dispatched. */
+	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
 	    (pool->nr_active <= 1 || is_calm(pool, now_ns))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);

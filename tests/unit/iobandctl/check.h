@@ -60,6 +60,7 @@ void test_make_is_twice(void);
 /* In test-explain.c. */
 void test_explain_measures(void);
 void test_explain_judges(void);
+void test_explain_below(void);
 void test_explain_maxima(void);
 void test_explain_held_by_maximum(void);
 void test_explain_minima(void);

@@ -118,6 +118,30 @@ void test_explain_judges(void)
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 }
 
+/* With or without rivals; not in a few samples, nor instead of a maximum that is reached. */
+void test_explain_below(void)
+{
+	struct explanation it = {
+		.done.ios = 1, .looks = 10, .held_looks = 10, .busy_pct = 100,
+		.below_looks = 5, .rivals = 1,
+	};
+
+	CHECK(explain_judge(&it) == VERDICT_BELOW);
+	it.rivals = 0;
+	CHECK(explain_judge(&it) == VERDICT_BELOW);
+	it.below_looks = 4;
+	CHECK(explain_judge(&it) == VERDICT_DEVICE);
+
+	looks[0][0].below = 1;
+	explain_measure(&pool, &groups[2], &it);
+	CHECK(it.below_looks == 1);
+	explain_free(&it);
+	explain_measure(&pool, &groups[5], &it);
+	CHECK(!it.below_looks);
+	explain_free(&it);
+	looks[0][0].below = 0;
+}
+
 static void clear(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)

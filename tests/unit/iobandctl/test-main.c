@@ -20,7 +20,7 @@ static const struct {
 	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),
 	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
 	TEST(sample), TEST(tree), TEST(make_is_twice),
-	TEST(explain_measures), TEST(explain_judges),
+	TEST(explain_measures), TEST(explain_judges), TEST(explain_below),
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_open), TEST(conf_long_paths), TEST(conf_selects),

@@ -230,8 +230,9 @@ void test_stats(void)
 	CHECK(stats.v[0].op[DISCARD].service_ns == 14);
 	CHECK(stats.v[0].now[READ].inflight == NOT_TOLD);
 	CHECK(!parse_stats("1 stats\n"
-			   "3 u held=6,66 inflight=15 read.held=1,11 read.inflight=4 write.held=2,22 write.inflight=5 discard.held=3,33 discard.inflight=6\n"
+			   "3 u held=6,66 inflight=15 read.held=1,11 read.inflight=4 write.held=2,22 write.inflight=5 discard.held=3,33 discard.inflight=6 below=1\n"
 			   "end", &stats, &end, &problem));
+	CHECK(stats.v[1].below == 1 && !stats.v[0].below);
 	for (unsigned int op = READ; op < OPS; op++) {
 		CHECK(stats.v[1].now[op].held[IOS] == op + 1);
 		CHECK(stats.v[1].now[op].held[BYTES] == 11 * (op + 1));

@@ -106,3 +106,18 @@ def test_check_names_an_io_max_below(host: Fake) -> None:
     found = [row for row in json.loads(host.printed)["findings"] if "io.max" in row["finding"]]
     assert [(row["verdict"], row["subject"]) for row in found] == [("hint", "/a")]
     assert "its io.max on 4000:2 (of 2 such cgroups) throttles below" in found[0]["finding"]
+
+
+def test_check_names_a_group_that_a_policy_below_delays(host: Fake) -> None:
+    line = "held=3,9 inflight=1 read=1,1,0,0,0 write=0,0,0,0,0 discard=0,0,0,0,0"
+    host.answer(
+        "byuid",
+        "groups",
+        "1 groups\n1 0 root weight=100 set=0\n5 1 uid:5 weight=1 set=0\n"
+        "6 1 uid:6 weight=1 set=0\nend\n",
+    )
+    host.answer("byuid", "stats", f"1 stats\n5 uid:5 {line} below=1\n6 uid:6 {line}\nend\n")
+    host.run("check", "--json", rc=1)
+    found = [row for row in json.loads(host.printed)["findings"] if "policy" in row["finding"]]
+    assert [(row["verdict"], row["subject"]) for row in found] == [("hint", "uid:5")]
+    assert "a policy below ioband delays its I/O in pool sdb" in found[0]["finding"]

@@ -106,6 +106,18 @@ def test_verdicts(busy: Fake, group: str, verdict: str, says: str) -> None:
     assert (row["verdict"], says in row["says"]) == (verdict, True), row["says"]
 
 
+def test_delayed_below(busy: Fake) -> None:
+    """A policy below delays user 5, which has I/O queued; its share by weight does not matter."""
+    end = "read=90,368640,40,80000000,160000000 write=1,0,0,0,0 discard=0,0,0,0,0"
+    busy.append("byuid", "stats.then", {end: "below=1"})
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "below"
+    assert "A policy below ioband delays it, at 10 of 10 looks" in row["says"]
+    assert "A greater weight would get it nothing" in row["says"]
+    (row,) = busy.json("explain", "uid:6", *INTERVAL)
+    assert row["verdict"] == "device"
+
+
 def test_held_by_a_maximum(busy: Fake) -> None:
     """80 reads of 4 KiB in slightly more than 0.1 s; the bound is as close as measurable."""
     begin(busy, five="weight=300 max=50000,max,max,max")

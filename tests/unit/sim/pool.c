@@ -108,7 +108,7 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 /* Account for one more dispatch. */
 static void pool_check_limit(struct sim_pool *pool)
 {
-	const u32 ios = pool->core.inflight_ios + 1;
+	const u32 ios = ioband_tree_counted_ios(&pool->core) + 1;
 
 	if (ios > pool->depth.limit.ios)
 		pool->over_ios = max(pool->over_ios, ios - pool->depth.limit.ios);
@@ -186,9 +186,9 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
 			  pool->clock->now_ns);
-	pool->tick.peak_ios = max(pool->tick.peak_ios, pool->core.inflight_ios);
+	pool->tick.peak_ios = max(pool->tick.peak_ios, ioband_tree_counted_ios(&pool->core));
 	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
-	device_submit(member->device, io);
+	delay_submit(leaf->delay, member->device, io);
 }
 
 /* The time for which a device is idle, without even a flush, while a bio is queued. */
@@ -281,7 +281,7 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	io->open = pool->control == SIM_NONE || (pool->open && !leaf_is_capped(leaf));
 	if (io->open) {
 		pool->open_inflight++;
-		device_submit(&pool->device, io);
+		delay_submit(leaf->delay, &pool->device, io);
 		return;
 	}
 	if (leaf->head)
@@ -305,7 +305,8 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 	tick->work += ioband_depth_work(io->bytes, io->whole ? io->whole->bytes : io->bytes);
 	tick->max_bytes = max(tick->max_bytes, io->whole ? io->whole->bytes : io->bytes);
 	tick->held_ios += ioband_core_has_waiting(&pool->core);
-	tick->drained_ios += !pool->core.inflight_ios && !ioband_core_has_waiting(&pool->core);
+	tick->drained_ios += !ioband_tree_counted_ios(&pool->core) &&
+			     !ioband_core_has_waiting(&pool->core);
 }
 
 static void split_free(struct sim_io *split)
@@ -338,6 +339,8 @@ static void pool_done(void *owner, struct sim_io *io)
 	leaf->head_ns += io->head_ns;
 	leaf->parts += (double)io->bytes / (io->whole ? io->whole->bytes : io->bytes);
 	pool->bytes += io->bytes;
+	if (pool->delay && !leaf->delay)
+		delay_note_other(pool->delay);
 	if (io->open) {
 		pool->open_inflight--;
 	} else {
@@ -372,8 +375,9 @@ static void pool_tick(void *arg)
 		state_tick(pool);
 	} else {
 		ioband_latency_look(&pool->core, pool->clock->now_ns);
+		ioband_below_look(&pool->core, pool->clock->now_ns);
 		pool_apply(pool);
-		if (pool->limit_changed || pool->parked)
+		if (pool->limit_changed || pool->parked || pool->core.below.apart)
 			pool_pump(pool);
 		/* Even without a change, as the kernel does. */
 		ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
@@ -406,6 +410,11 @@ void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct si
 {
 	ioband_stall_add(&member->stall_dev, &pool->stall);
 	member->device = device;
+	pool_adopt(pool, device);
+}
+
+void pool_adopt(struct sim_pool *pool, struct sim_device *device)
+{
 	device->done = pool_done;
 	device->owner = pool;
 }

@@ -6,6 +6,7 @@
 #define SIM_POOL_H
 
 #include "clock.h"
+#include "delay.h"
 #include "device.h"
 #include "sched/core.h"
 #include "sched/cost.h"
@@ -39,6 +40,7 @@ struct sim_member {
 struct sim_leaf {
 	struct ioband_leaf leaf;
 	struct sim_member *member;	/* the device of all its I/Os; NULL: the pool's own */
+	struct sim_delay *delay;	/* below, for its I/Os; NULL: none */
 	struct sim_leaf *next_parked;	/* while the member is blocked */
 	struct sim_group own;
 	struct sim_group *group;	/* NULL: its own */
@@ -65,6 +67,7 @@ struct sim_pool {
 	struct ioband_core core;
 	struct ioband_stall stall;
 	struct sim_leaf *parked;	/* leaves of blocked members */
+	struct sim_delay *delay;	/* counts I/Os of leaves without one; NULL: none */
 	u32 limit_ios;			/* SIM_FIXED: of the core, without silent devices */
 	bool limit_changed;		/* because of silent devices */
 	struct ioband_depth depth;
@@ -110,6 +113,8 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 void pool_free(struct sim_pool *pool);
 void pool_submit(struct sim_pool *pool, struct sim_io *io);
 void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct sim_device *device);
+/* The pool gets the I/Os that a device completes. */
+void pool_adopt(struct sim_pool *pool, struct sim_device *device);
 /* Find devices that do not answer, for a given limit. */
 void pool_look(struct sim_pool *pool, u32 limit_ios, u64 slice_ns);
 /* Dispatch all eligible I/Os. */

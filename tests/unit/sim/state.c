@@ -36,7 +36,7 @@ static void state_share(struct sim_pool *pool)
 	const u64 now_ns = pool->clock->now_ns;
 
 	pool->open = false;
-	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
+	pool->tick = (struct ioband_sample) { .peak_ios = ioband_tree_counted_ios(&pool->core) };
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
 	pool->calm_ticks = 0;
@@ -109,7 +109,9 @@ static void state_note_open(struct sim_pool *pool)
 	waited_ns = pool->clock->now_ns - pool->open_fell_ns;
 	pool->open_shift = max_t(u32, pool->open_shift,
 				 min_t(u64, waited_ns, OPEN_TIME_NS) / OPEN_STEP_NS);
-	pool->open_ios = waited_ns < OPEN_TIME_NS ? pool->open_inflight : 0;
+	pool->open_ios = waited_ns < OPEN_TIME_NS &&
+			 !ioband_below_went_on(&pool->core, pool->clock->now_ns) ?
+			 pool->open_inflight : 0;
 }
 
 /* @reduced: I/Os of the open state took a part of the limit since the last tick. */
@@ -149,15 +151,16 @@ static void tick_shared(struct sim_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else
 		ioband_latency_end_throttle(&pool->core, now_ns);
+	ioband_below_look(&pool->core, now_ns);
 	state_learn(pool, reduced);
-	if (!pool->slice_ns && !ioband_stall_is_silent(&pool->stall) &&
+	if (!pool->slice_ns && !pool->core.below.apart && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || state_is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		state_open(pool);
 	} else {
 		pool_pump(pool);
 	}
-	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
+	pool->tick = (struct ioband_sample) { .peak_ios = ioband_tree_counted_ios(&pool->core) };
 }
 
 static void tick_open(struct sim_pool *pool)

@@ -404,6 +404,7 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1, OPTIONAL },
 		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS, OPTIONAL },
 		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1, OPTIONAL },
+		{ "below", NUMBERS, &group->below, 1, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||

@@ -134,6 +134,7 @@ struct group_stats {
 	uint64_t inflight;	/* I/Os in flight now */
 	struct op_stats op[OPS];	/* completed I/O by direction */
 	struct op_now now[OPS];	/* outstanding I/O by direction */
+	uint64_t below;		/* 1: a policy below ioband delays it, 0: none does */
 };
 
 struct stats {

@@ -115,7 +115,8 @@ static enum verdict judge_held(const struct explanation *it)
  *
  * Without rivals, only two things hold back I/O.  A maximum is one, however
  * little I/O completed in a short time; the throttle for the pool's target is
- * the other.  A share of device time is not judged, as it is not measured by
+ * the other.  A policy below ioband holds back I/O with or without rivals, and
+ * no setting here changes that.  A share of device time is not judged, as it is not measured by
  * group.
  *
  * Return: the verdict.
@@ -127,6 +128,8 @@ enum verdict explain_judge(const struct explanation *it)
 	if (counts(it, MAXIMUM) ||
 	    (it->bound[MAXIMUM].n && explain_is_held(it) && !it->rivals))
 		return VERDICT_MAXIMUM;
+	if (it->looks && it->below_looks * 2 >= it->looks)
+		return VERDICT_BELOW;
 	if (it->held_looks * 2 >= it->looks && (it->rivals || it->braked))
 		return judge_held(it);
 	return it->busy_pct >= 50 ? VERDICT_DEVICE : VERDICT_DEMAND;

@@ -80,7 +80,7 @@ static uint64_t measure_look(const struct groups *groups,
 			     struct explanation *explanation)
 {
 	uint64_t inflight = 0;
-	bool held = false;
+	bool held = false, below = false;
 
 	for (size_t i = 0; i < look->n; i++) {
 		const struct ioband_group *doer =
@@ -89,11 +89,13 @@ static uint64_t measure_look(const struct groups *groups,
 		if (!doer || !tree_is_below(groups, doer, group))
 			continue;
 		held |= look->v[i].held[IOS];
+		below |= look->v[i].below;
 		inflight += look->v[i].inflight;
 	}
 	explanation->looks++;
 	explanation->held_looks += held;
 	explanation->busy_looks += inflight > 0;
+	explanation->below_looks += below;
 	return inflight;
 }
 

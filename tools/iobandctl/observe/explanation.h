@@ -14,6 +14,7 @@ enum verdict {
 	VERDICT_DEVICE,	/* the device: its I/O is in flight there */
 	VERDICT_MAXIMUM, /* a maximum, of the group or of an ancestor */
 	VERDICT_UNMET,	/* the group gets less than its minimum */
+	VERDICT_BELOW,	/* a policy below ioband, which delays its I/O */
 	VERDICT_BRAKE,	/* the throttle, for another group's latency target or the pool's */
 	VERDICT_MINIMUM, /* a minimum, which gives more than the weights */
 	VERDICT_WEIGHT,	/* the weights: the group gets its share, or more */
@@ -116,6 +117,7 @@ struct explain_target {
  * @looks: number of samples of queued I/O and I/O in flight
  * @held_looks: samples with I/O of the group queued in ioband
  * @busy_looks: samples with I/O of the group in flight
+ * @below_looks: samples in which a policy below delayed its I/O
  * @inflight_avg: mean number of I/Os in flight
  * @busy_pct: part of the time with I/O of the group in flight, about
  * @share_pct: share of the service of the pool
@@ -147,6 +149,7 @@ struct explanation {
 	unsigned int looks;
 	unsigned int held_looks;
 	unsigned int busy_looks;
+	unsigned int below_looks;
 	double inflight_avg;
 	double busy_pct;
 	double share_pct;

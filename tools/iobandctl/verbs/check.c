@@ -16,6 +16,7 @@
 #include "host/device.h"
 #include "host/lvm.h"
 #include "ioband/hand.h"
+#include "ioband/query.h"
 #include "ioband/under.h"
 #include "print/print.h"
 #include "verbs/verbs.h"
@@ -595,7 +596,7 @@ static void tell_limits(struct findings *findings, const struct limits *limits)
 	else
 		device_label(device.major, device.minor, label);
 	found(findings, HINT, limits->path,
-	      "its io.max on %s (of %d such cgroups) throttles below ioband: what it delays counts as in flight, and delays other groups",
+	      "its io.max on %s (of %d such cgroups) throttles below ioband: what it delays is in flight for ioband, and may delay other groups for seconds",
 	      label, limits->n);
 	remedy(findings,
 	       "'maximum =' in ioband.conf(5) or 'iobandctl set-max' in place of io.max, or of IOReadBandwidthMax= and the like of a unit");
@@ -621,6 +622,44 @@ static void check_limits(struct findings *findings,
 		tell_limits(findings, &limits);
 	names_free(&limits.below);
 	free(limits.path);
+}
+
+/* Name the groups of a pool with I/O that a policy below delays. */
+static void check_below(struct findings *findings,
+			const struct ioband_device *speaker)
+{
+	struct groups groups = { .n = 0 };
+	struct stats stats = { .n = 0 };
+	int code = query_groups(speaker, &groups);
+
+	if (code == EXIT_OK)
+		code = query_stats(speaker, &stats);
+	for (size_t i = 0; i < stats.n && code == EXIT_OK; i++) {
+		const struct ioband_group *group =
+			groups_find(&groups, stats.v[i].seq);
+
+		if (!group || !stats.v[i].below)
+			continue;
+		found(findings, HINT, group->path ? group->path : group->name,
+		      "a policy below ioband delays its I/O in pool %s: there it gets less than ioband would give it",
+		      speaker->table.pool);
+		remedy(findings,
+		       "see io.max, io.cost.qos and io.latency of the devices below; or a device below is slower than the others");
+	}
+	stats_free(&stats);
+	groups_free(&groups);
+}
+
+static void check_pools(struct findings *findings,
+			const struct ioband_devices *devices)
+{
+	const struct scope all = { .device = NULL };
+	struct targets speakers;
+
+	ioband_pools(devices, &all, &speakers);
+	for (size_t i = 0; i < speakers.n; i++)
+		check_below(findings, speakers.v[i]);
+	targets_free(&speakers);
 }
 
 static void check_devices(struct findings *findings)
@@ -653,6 +692,7 @@ static void check_devices(struct findings *findings)
 	}
 	check_others(findings, &devices);
 	check_limits(findings, &devices);
+	check_pools(findings, &devices);
 	ioband_free(&devices);
 	check_insertions(findings);
 }

@@ -58,6 +58,7 @@ static const char *const verdicts[] = {
 	[VERDICT_DEVICE] = "device",
 	[VERDICT_MAXIMUM] = "maximum",
 	[VERDICT_UNMET] = "unmet",
+	[VERDICT_BELOW] = "below",
 	[VERDICT_BRAKE] = "brake",
 	[VERDICT_MINIMUM] = "minimum",
 	[VERDICT_WEIGHT] = "weight",

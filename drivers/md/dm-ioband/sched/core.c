@@ -95,6 +95,9 @@
  *
  * A flusher in writeback idle occupies the whole limit.
  *
+ * Bios that a policy below ioband delays (io.max of the disk below) do not count for long
+ * (sched/below.c).
+ *
  * A disk with a head needs another rule: each leaf has the disk to itself for a slice
  * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.
  * The idle class gets service while other siblings have no bios (sched/idle.c).  Latency targets
@@ -109,9 +112,9 @@
  * (ioband_core_admit()).  It reports completions (ioband_core_complete()).  If only anticipation
  * prevents a dispatch, ioband_core_pick() returns the time of the next call.  With slices, the
  * caller also asks for flushes of the devices' write caches (ioband_slice_start_flush()).  For
- * latency targets, it reports the latency of each read (ioband_latency_sample()), and calls
- * ioband_latency_look() every few milliseconds.  The caller may read the clock before it takes its
- * lock: times may go back a little between calls.
+ * latency targets, it reports the latency of each read (ioband_latency_sample()).  It calls
+ * ioband_latency_look() and ioband_below_look() every few milliseconds.  The caller may read the
+ * clock before it takes its lock: times may go back a little between calls.
  */
 #include "core.h"
 
@@ -163,6 +166,7 @@ void ioband_core_init(struct ioband_core *core)
 	};
 	INIT_LIST_HEAD(&core->latencies);
 	INIT_LIST_HEAD(&core->idle_nodes);
+	INIT_LIST_HEAD(&core->below.leaves);
 	ioband_tree_init_node(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
@@ -218,6 +222,12 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 	core->pauses |= pause_lag;
 }
 
+/* The directions of queued bios in which the leaf may have more in flight. */
+static u8 leaf_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
+{
+	return likely(!leaf->apart_dirs) ? dirs : ioband_below_open(core, leaf, dirs);
+}
+
 /* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
@@ -259,6 +269,7 @@ static void core_end_pauses(struct ioband_core *core, u64 now_ns)
 void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
+	ioband_below_remove(core, leaf);
 	if (core->writer == leaf)
 		core->writer = NULL;
 	if (core->bypass_leaf == leaf)
@@ -289,6 +300,7 @@ void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
 	core->told_ns = now_ns;
+	core->below.told = core->below.trips;
 	core->pauses = false;
 	ioband_core_note_sync(core, now_ns);
 }
@@ -305,7 +317,11 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns)
 {
+	const u8 dirs = leaf_open(core, leaf, leaf->dirs | leaf->full_dirs | 1 << dir);
+
 	core->now_ns = now_ns;
+	if (dirs == leaf->dirs)
+		return;
 	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
 		if (core->slice_ns)
 			core_expire(core, now_ns);
@@ -313,21 +329,30 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 		if (core->slice_ns && dir == IOBAND_DIR_READ)
 			ioband_slice_arrive(core, leaf);
 	}
-	ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, leaf->dirs | 1 << dir);
+	ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, dirs);
 }
 
 /* ---- questions and reports of the caller ---------------------------------- */
 
+/* The limit is reached, or no bio may be dispatched. */
+static struct ioband_leaf *core_pick_probe(struct ioband_core *core, u64 now_ns)
+{
+	core_expire(core, now_ns);
+	return ioband_below_probe(core);
+}
+
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
-	u32 ios = core->inflight_ios, limit = core->limit_ios;
+	u32 ios = ioband_tree_counted_ios(core), limit = core->limit_ios;
 	struct ioband_ent *ent = &core->root.ent;
 	struct ioband_leaf *leaf;
 	u64 open = U64_MAX;
 
 	*wake_ns = IOBAND_NO_WAKEUP;
+	if (unlikely(core->below.hole_until_ns))
+		ios += ioband_below_hole(core, now_ns, wake_ns);
 	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->nr_minima))))
-		return NULL;
+		return unlikely(core->below.probe) ? core_pick_probe(core, now_ns) : NULL;
 
 	core_expire(core, now_ns);
 	if (unlikely(core->idle_ns))
@@ -457,6 +482,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->inflight++;
 	if (unlikely(bill->no_data))
 		core_count_discard(core, 1);
+	else
+		ioband_below_launch(core, leaf, bill->dir, now_ns);
 	if (in_turn)
 		leaf->async = bill->async;
 	if (in_turn && !bill->async)
@@ -482,6 +509,7 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns)
 {
 	core_launch(core, leaf, bill, true, now_ns);
+	dirs = leaf_open(core, leaf, dirs);
 	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
 			      dirs);
 }
@@ -519,6 +547,7 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
  */
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
+	dirs = leaf_open(core, leaf, dirs);
 	if (leaf->state != IOBAND_LEAF_BACKLOGGED)
 		return;
 	if (dirs)
@@ -586,13 +615,15 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
 	if (unlikely(bill->no_data)) {	/* it tells nothing about the next bio */
+		leaf->run_ns = 0;
 		core_count_discard(core, -1);
 		core->done_ns = max(core->done_ns, now_ns);
-		leaf->run_ns = 0;
-	} else if (core->slice_ns) {
-		ioband_slice_complete(core, leaf, bill->bytes, now_ns);
 	} else {
-		leaf->run_ns = 0;
+		ioband_below_complete(core, leaf, bill->dir, now_ns);
+		if (core->slice_ns)
+			ioband_slice_complete(core, leaf, bill->bytes, now_ns);
+		else
+			leaf->run_ns = 0;
 	}
 	leaf->done_ns = now_ns;
 	if (!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT)

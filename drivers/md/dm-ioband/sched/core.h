@@ -9,6 +9,7 @@
 #ifndef DM_IOBAND_SCHED_CORE_H
 #define DM_IOBAND_SCHED_CORE_H
 
+#include "below.h"
 #include "bucket.h"
 #include "entity.h"
 #include "idle.h"

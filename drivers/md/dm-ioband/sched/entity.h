@@ -121,11 +121,64 @@ enum ioband_leaf_state {
 	IOBAND_LEAF_ANTICIPATED,	/* the last one completed a moment ago */
 };
 
+/* Trips counted, by direction, see sched/below.c. */
+struct ioband_trips {
+	u32 dir[IOBAND_NR_DIRS];
+};
+
+/**
+ * struct ioband_flow - bios of a leaf in one direction, see sched/below.c
+ * @inflight: bios admitted and not yet completed
+ * @left: completions until its trip ends, if @inflight does not become 0 before
+ * @from: &ioband_below.trips when its trip began
+ * @since_ns: begin of its first trip after the last one during which few were counted; 0: it begins
+ *	with the next one
+ * @trips: trips counted during those that have ended since then
+ */
+struct ioband_flow {
+	u32 inflight;
+	u32 left;
+	struct ioband_trips from;
+	u64 since_ns;
+	u32 trips;
+};
+
+/**
+ * struct ioband_below - flows of which the bios do not count in the limit
+ * @leaves: leaves with bios queued or in flight, at least
+ * @trips: trips counted
+ * @told: the same at ioband_core_begin()
+ * @flows: number of flows in flight that are not apart
+ * @apart: number of flows that are apart
+ * @apart_ios: bios of these in flight
+ * @slow_looks: consecutive looks at which flows that may be apart held all of the limit but a bio
+ * @others: bios completed of flows that are not apart, since a slot was left empty
+ * @hole_until_ns: a slot is empty until then; 0: none is
+ * @done_ns: last completion of a bio that was not beyond the limit
+ * @probe: leaf that may have one bio beyond the limit; NULL: none
+ */
+struct ioband_below {
+	struct list_head leaves;
+	struct ioband_trips trips;
+	struct ioband_trips told;
+	u32 flows;
+	u32 apart;
+	u32 apart_ios;
+	u32 slow_looks;
+	u32 others;
+	u64 hole_until_ns;
+	u64 done_ns;
+	struct ioband_leaf *probe;
+};
+
 /**
  * struct ioband_leaf - queue of bios
  * @ent: entity of the leaf among the children of its node
  * @state: see &enum ioband_leaf_state
- * @dirs: directions with queued bios, as bits
+ * @dirs: directions with queued bios, as bits; without @full_dirs
+ * @full_dirs: the same, where a flow that is apart has reached its limit
+ * @apart_dirs: directions in which its flow is apart, as bits
+ * @probes: its bio in flight is beyond the limit
  * @async: the last bio admitted in turn was asynchronous
  * @pause_anticipated: if anticipated: because of writeback idle
  * @was_idle: with slices: was idle at some time since it last had the device
@@ -138,6 +191,8 @@ enum ioband_leaf_state {
  * @last_slice_ns: with slices: when it last had the device
  * @run_ns: with slices: time of the last completion, if others were in flight then
  * @gap_ns: with slices: mean time between completions
+ * @below: place in &ioband_below.leaves
+ * @flows: its bios by direction
  * @destage_ns: with slices: duration of the recent flushes of its writes
  * @destage_bytes: bytes of these flushes
  * @prepaid_ns: with slices: charge for the next flush so far; may be too much, by mistake
@@ -147,6 +202,9 @@ struct ioband_leaf {
 	struct ioband_ent ent;
 	enum ioband_leaf_state state;
 	u8 dirs;
+	u8 full_dirs;
+	u8 apart_dirs;
+	bool probes;
 	bool async;
 	bool pause_anticipated;
 	bool was_idle;
@@ -159,6 +217,8 @@ struct ioband_leaf {
 	u64 last_slice_ns;
 	u64 run_ns;
 	u64 gap_ns;
+	struct list_head below;
+	struct ioband_flow flows[IOBAND_NR_DIRS];
 	u64 destage_ns;
 	u64 destage_bytes;
 	u64 prepaid_ns;
@@ -228,7 +288,7 @@ enum ioband_flush {
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: bytes of these bios
- * @limit_ios: bound on @inflight_ios, at least 1
+ * @limit_ios: bound on ioband_tree_counted_ios(), at least 1
  * @stuck_ios: bios in flight for which the end of a slice does not wait
  * @discard_ios: bios of @inflight_ios without data; @limit_ios is higher by as many
  * @stalled: no completion for long, so that no minimum is late because of others; set by
@@ -250,6 +310,7 @@ enum ioband_flush {
  * @flushing_ns: start of the running flush
  * @latencies: latency targets
  * @throttle: throttle for one of these
+ * @below: flows that do not count in the limit
  */
 struct ioband_core {
 	const struct ioband_hooks *hooks;
@@ -306,7 +367,14 @@ struct ioband_core {
 	u64 flushing_ns;
 	struct list_head latencies;
 	struct ioband_latency_throttle throttle;
+	struct ioband_below below;
 };
+
+/* Bios in flight that count in the limit. */
+static inline u32 ioband_tree_counted_ios(const struct ioband_core *core)
+{
+	return core->inflight_ios - core->below.apart_ios;
+}
 
 void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight);
 void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);

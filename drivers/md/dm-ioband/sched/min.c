@@ -400,7 +400,9 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 	core->late |= late_ns && *ios < *limit;
 	core->apart = late_ns || (!core->stuck_ios &&
 				  now_ns < core->min_last_ns + IOBAND_MIN_LATE_NS);
-	*ios = core->inflight_ios - (core->apart ? core->min_ios : 0);
+	*ios = ioband_tree_counted_ios(core);
+	if (core->apart)
+		*ios -= min(*ios, core->min_ios);
 	*limit = core->limit_ios;
 	*limit -= min(late_part(core, late_ns, 1), *limit - 1);
 	return *ios < *limit ? core_pick_by_weight(core) : NULL;
@@ -416,7 +418,7 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
  */
 bool ioband_min_may_dispatch(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return core->min_ent || core->inflight_ios < core->limit_ios ||
+	return core->min_ent || ioband_tree_counted_ios(core) < core->limit_ios ||
 	       !ioband_min_covers(leaf);
 }
 

@@ -139,7 +139,7 @@ bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_lea
  */
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 {
-	if (core->inflight_ios <= core->stuck_ios && core_is_async(core))
+	if (ioband_tree_counted_ios(core) <= core->stuck_ios && core_is_async(core))
 		core->idle_ns = now_ns;
 }
 

@@ -100,6 +100,7 @@ void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent,
 	};
 	ent_init(&leaf->ent, parent, weight, true);
 	RB_CLEAR_NODE(&leaf->grace);
+	INIT_LIST_HEAD(&leaf->below);
 }
 
 /*
@@ -212,6 +213,21 @@ bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	for (; ent->parent; ent = &ent->parent->ent)
 		moved |= ent_catch_up(ent, pause_lag);
 	return moved;
+}
+
+/**
+ * ioband_tree_forget_lag() - let a leaf restart at the virtual time of its node
+ * @leaf: leaf
+ *
+ * The same for each entity above that has no other busy leaf.
+ */
+void ioband_tree_forget_lag(struct ioband_leaf *leaf)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent && ent->busy <= 1; ent = &ent->parent->ent)
+		if (vtime_before(ent->vtime, ent->parent->vnow))
+			ent_advance(ent, ent->parent->vnow);
 }
 
 /* The entities above have counted the bios @before of an entity; from now on ent_shown(). */

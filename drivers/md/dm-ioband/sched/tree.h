@@ -205,6 +205,7 @@ void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blo
 void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool yields);
 u64 ioband_tree_grace_ends(const struct ioband_core *core);
 bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag);
+void ioband_tree_forget_lag(struct ioband_leaf *leaf);
 void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 			   enum ioband_leaf_state state, u8 dirs);
 void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass);

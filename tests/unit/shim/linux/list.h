@@ -52,4 +52,9 @@ static inline void list_del_init(struct list_head *entry)
 	for (pos = list_first_entry(head, typeof(*pos), member);			\
 	     &pos->member != (head); pos = list_next_entry(pos, member))
 
+#define list_for_each_entry_safe(pos, n, head, member)					\
+	for (pos = list_first_entry(head, typeof(*pos), member),			\
+	     n = list_next_entry(pos, member);						\
+	     &pos->member != (head); pos = n, n = list_next_entry(n, member))
+
 #endif /* SHIM_LINUX_LIST_H */

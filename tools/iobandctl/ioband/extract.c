@@ -70,11 +70,8 @@ static int give_back(const struct under *under)
 /* The switch would wait for I/O that does not end. */
 static int check_answer(const struct under *under)
 {
-	struct device device = { .major = under->dm.major,
-				 .minor = under->dm.minor };
+	struct device device = under_device(under);
 
-	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
-		 under->name);
 	return blockage_check(&device);
 }
 

@@ -526,7 +526,7 @@ def test_the_api_server_is_away(rig: Rig) -> None:
     assert rig.weight(pod) == 200
     pod.annotations = {WEIGHT: "250"}
     rig.cluster.put(pod)
-    rig.guest.sleep(100)
+    rig.guest.sleep(65)
     assert rig.weight(pod) == 200
     assert rig.cluster.events(pod) == []
     rig.cluster.command(refuse=False)

@@ -575,7 +575,9 @@ def test_a_node_without_the_module(
 
         request.getfixturevalue("ioband")  # the module
         rig = Rig(guest, tool, runtime, node)
-        assert wait_until(guest, lambda: rig.weight(asks) == 200, "the weight") <= 11
+        took = wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+        took += wait_until(guest, lambda: rig.weight(asks) == 200, "the weight")
+        assert took <= 11
         assert node.get("healthz")[0] == 200
         assert len(node.cluster.events(asks)) == 1
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioband taken out of a device that it was inserted into. */
-
 #include "host/blockage.h"
 #include "host/lock.h"
 #include "ioband/extract.h"

@@ -121,7 +121,7 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
 
 
 def test_a_volume_whose_nodes_are_missing(tool: Tool, volumes: Volumes) -> None:
-    """As udev leaves one that LVM has changed in a container, without udev."""
+    """They are, after LVM has changed the volume in a container, without udev."""
     guest = tool.guest
     volumes.group.create("data", 16)
     number = guest.run(["stat", "-L", "-c", "%Hr:%Lr", "/dev/vg0/data"]).out.strip()

@@ -429,7 +429,7 @@ static int add_place(const char *name, struct names *places)
 
 /**
  * under_device() - the block device
- * @under: what has been read of it
+ * @under: the device, as it was read
  *
  * Its node may be missing: without udev, as in a container, LVM makes nodes itself, and udev
  * removes them when LVM gives the device a new table.

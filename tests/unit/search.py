@@ -23,6 +23,8 @@ NAME = "search"
 FILES = {f"{NAME}.json", f"{NAME}.md", f"{NAME}.svg"}
 OPTIONS = ("SANITIZE=", "CFLAGS=-O2")
 CHUNK = 50
+# While the device completes nothing, one leaf may have one I/O beyond the limit (sched/below.c).
+SPARE = 1
 WORST = 5
 POINTS = 150
 NOT_JUDGED = -1
@@ -219,10 +221,10 @@ RATES: dict[str, Callable[[list[Result]], float]] = {
     "a newcomer lags by more than 100 ms": above("lag_ms", 100),
     "idle for nothing": above("idle_ns", 0),
     "above the limit, the device stalls": lambda results: part(
-        each.over > 0 for each in results if each.is_stalled
+        each.over > SPARE for each in results if each.is_stalled
     ),
     "above the limit, it does not": lambda results: part(
-        each.over > 0 for each in results if not each.is_stalled
+        each.over > SPARE for each in results if not each.is_stalled
     ),
 }
 
@@ -411,7 +413,8 @@ def _head(document: dict[str, Any]) -> str:
         "  on average, *synchronous* ones less.\n"
         "* The bound of a newcomer's first I/O is the time that it takes alone and that of one\n"
         "  largest I/O of each other group.\n"
-        "* *Above the limit* counts a device that completes nothing for 0.5 s to 1 s by itself.\n\n"
+        "* *Above the limit* counts a device that completes nothing for 0.5 s to 1 s by itself.\n"
+        "  One I/O beyond the limit is allowed then (`sched/below.c`).\n\n"
         "The figures include the collapses.  On a modelled disk the order of the seeks is\n"
         "chaotic: with another seed the same load uses the disk up to a tenth more or less.  On\n"
         "the other devices the difference is less than a hundredth.\n"

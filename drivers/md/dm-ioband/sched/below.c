@@ -102,6 +102,9 @@
 /* Bios of the open state count for so long: a disk that is full of requests takes 300 ms. */
 #define IOBAND_BELOW_OPEN_NS	(500 * NSEC_PER_MSEC)
 
+/* Among more leaves with bios no policy below is looked for: the lock would be held for long. */
+#define IOBAND_BELOW_LEAVES	1024
+
 static u32 trips_needed(const struct ioband_core *core)
 {
 	return IOBAND_BELOW_TRIPS + core->below.flows / IOBAND_BELOW_FLOWS;
@@ -291,6 +294,17 @@ static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *
 	       (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
+/* No other leaf has a bio beyond the limit until that of this one has completed. */
+static void look_for_probe(struct ioband_core *core, struct ioband_leaf *starved, u64 now_ns)
+{
+	const struct ioband_leaf *probe = core->below.probe;
+
+	if (now_ns <= core->below.done_ns + IOBAND_BELOW_SILENT_NS)
+		core->below.probe = NULL;
+	else if (!probe || !probe->probes || !probe->inflight)
+		core->below.probe = starved;
+}
+
 /**
  * ioband_below_look() - find out which flows are apart
  * @core: scheduler
@@ -302,10 +316,14 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 {
 	const bool applies = !core->slice_ns && !core->stuck_ios && core->limit_ios < U32_MAX;
 	struct ioband_leaf *leaf, *next, *starved = NULL;
-	u32 slow_ios = 0;
+	u32 slow_ios = 0, leaves = 0;
 	int dir;
 
 	list_for_each_entry_safe(leaf, next, &core->below.leaves, below) {
+		if (++leaves > IOBAND_BELOW_LEAVES) {
+			slow_ios = 0;
+			break;
+		}
 		if (!applies || (!leaf->inflight && !leaf->dirs))
 			end_apart(core, leaf);
 		if (!leaf->inflight && !leaf->dirs)
@@ -319,8 +337,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 	}
 	core->below.slow_looks = slow_ios && slow_ios + 1 >= ioband_tree_counted_ios(core) ?
 				 core->below.slow_looks + 1 : 0;
-	core->below.probe = applies && now_ns > core->below.done_ns + IOBAND_BELOW_SILENT_NS ?
-			    starved : NULL;
+	look_for_probe(core, applies ? starved : NULL, now_ns);
 	core->late |= !!core->below.probe;
 }
 

@@ -294,17 +294,6 @@ static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *
 	       (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
-/* No other leaf has a bio beyond the limit until that of this one has completed. */
-static void look_for_probe(struct ioband_core *core, struct ioband_leaf *starved, u64 now_ns)
-{
-	const struct ioband_leaf *probe = core->below.probe;
-
-	if (now_ns <= core->below.done_ns + IOBAND_BELOW_SILENT_NS)
-		core->below.probe = NULL;
-	else if (!probe || !probe->probes || !probe->inflight)
-		core->below.probe = starved;
-}
-
 /**
  * ioband_below_look() - find out which flows are apart
  * @core: scheduler
@@ -317,6 +306,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 	const bool applies = !core->slice_ns && !core->stuck_ios && core->limit_ios < U32_MAX;
 	struct ioband_leaf *leaf, *next, *starved = NULL;
 	u32 slow_ios = 0, leaves = 0;
+	bool probes = false;
 	int dir;
 
 	list_for_each_entry_safe(leaf, next, &core->below.leaves, below) {
@@ -332,12 +322,15 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 			slow_ios += flow_look(core, leaf, dir, now_ns);
 		if (leaf->full_dirs)
 			leaf_update(core, leaf);
+		probes |= leaf->probes && leaf->inflight;
 		if (!starved && may_probe(core, leaf))
 			starved = leaf;
 	}
 	core->below.slow_looks = slow_ios && slow_ios + 1 >= ioband_tree_counted_ios(core) ?
 				 core->below.slow_looks + 1 : 0;
-	look_for_probe(core, applies ? starved : NULL, now_ns);
+	core->below.probe = NULL;
+	if (applies && !probes && now_ns > core->below.done_ns + IOBAND_BELOW_SILENT_NS)
+		core->below.probe = starved;
 	core->late |= !!core->below.probe;
 }
 

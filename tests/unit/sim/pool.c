@@ -105,12 +105,14 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 	return bill;
 }
 
-/* Account for one more dispatch. */
-static void pool_check_limit(struct sim_pool *pool)
+/* Account for one more dispatch; one bio at a time may be beyond the limit (sched/below.c). */
+static void pool_check_limit(struct sim_pool *pool, const struct sim_leaf *leaf)
 {
 	const u32 ios = ioband_tree_counted_ios(&pool->core) + 1;
 
-	if (ios > pool->depth.limit.ios)
+	if (leaf->leaf.probes)
+		pool->over_ios = max(pool->over_ios, 1U);
+	else if (ios > pool->depth.limit.ios)
 		pool->over_ios = max(pool->over_ios, ios - pool->depth.limit.ios);
 }
 
@@ -181,7 +183,7 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	pool->sent += pool->measure == IOBAND_MEASURE_IOS ? 1 : io->bytes;
 	leaf->charged += bill.charge;
 	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
-		pool_check_limit(pool);
+		pool_check_limit(pool, leaf);
 	ioband_stall_admit(&member->stall_dev, pool->clock->now_ns);
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,

@@ -326,7 +326,7 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		break;
 	case VERDICT_BELOW:
 		fprintf(text,
-			"A policy below ioband delays it, at %u of %u looks: io.max, io.cost or io.latency of a cgroup on a device below, or one slow device of several.  A greater weight would get it nothing; 'iobandctl check' names an io.max.\n",
+			"A policy below ioband delays it, at %u of %u looks: io.max, io.cost or io.latency of a cgroup on a device below, or one slow device of several.  A greater weight would get it nothing.  'iobandctl check' names an io.max; replace it by 'iobandctl set-max'.\n",
 			it->below_looks, n);
 		break;
 	case VERDICT_BRAKE:

@@ -644,7 +644,7 @@ static void check_below(struct findings *findings,
 		      "a policy below ioband delays its I/O in pool %s: there it gets less than ioband would give it",
 		      speaker->table.pool);
 		remedy(findings,
-		       "see io.max, io.cost.qos and io.latency of the devices below; or a device below is slower than the others");
+		       "remove io.max, io.cost or io.latency from the devices below, and use 'iobandctl set-max' or 'maximum =' in ioband.conf(5); if a device below is slower than the others, give it a pool of its own");
 	}
 	stats_free(&stats);
 	groups_free(&groups);

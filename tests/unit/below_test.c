@@ -393,6 +393,49 @@ static void a_leaf_with_a_minimum_is_not_apart(void **state)
 	scene_free(&scene);
 }
 
+/* The flow of a leaf in one direction is apart. */
+static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir)
+{
+	leaf->apart_dirs |= 1 << dir;
+	core->below.apart++;
+	core->below.apart_ios += leaf->flows[dir].inflight;
+}
+
+static const struct ioband_bill read_bill = {
+	.bytes = 4096,
+	.charge = 4096,
+	.dir = IOBAND_DIR_READ,
+};
+
+/* The caller looks for bios of dying tasks: it says which are queued, and none is removed. */
+static void a_full_leaf_goes_on_after_a_look_at_its_queue(void **state)
+{
+	const u8 reads = 1 << IOBAND_DIR_READ;
+	struct ioband_core core;
+	struct ioband_leaf leaf;
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_init(&core);
+	ioband_core_set_limit(&core, 1, 0);
+	ioband_tree_init_leaf(&leaf, &core.root, 100);
+	set_apart(&core, &leaf, IOBAND_DIR_READ);
+	ioband_core_wait(&core, &leaf, IOBAND_DIR_READ, 1);
+	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &leaf);
+	ioband_core_admit(&core, &leaf, &read_bill, reads, 1);
+	assert_int_equal(leaf.full_dirs, reads);
+	ioband_core_set_limit(&core, 8, 0);
+	ioband_core_withdraw(&core, &leaf, reads);
+	/* After many trips of others, so that it stays apart. */
+	core.below.trips.dir[IOBAND_DIR_READ] += 100;
+	ioband_core_complete(&core, &leaf, &read_bill, 2);
+	assert_ptr_equal(ioband_core_pick(&core, 2, &wake_ns), &leaf);
+	ioband_core_admit(&core, &leaf, &read_bill, 0, 2);
+	ioband_core_complete(&core, &leaf, &read_bill, 3);
+	assert_int_equal(core.inflight_ios, 0);
+	ioband_core_remove_leaf(&core, &leaf);
+}
+
 static void check_none_apart(void)
 {
 	const struct ioband_below *below = &scene.pool.core.below;
@@ -447,6 +490,7 @@ int main(int argc, char **argv)
 		TEST(the_pool_opens_afterwards),
 		TEST(bios_of_the_open_state_do_not_count_for_long),
 		TEST(a_leaf_with_a_minimum_is_not_apart),
+		TEST(a_full_leaf_goes_on_after_a_look_at_its_queue),
 		TEST(it_ends),
 	};
 

@@ -547,9 +547,11 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
  */
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
-	dirs = leaf_open(core, leaf, dirs);
-	if (leaf->state != IOBAND_LEAF_BACKLOGGED)
+	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
+		leaf->full_dirs &= dirs;	/* the next completion shows the rest */
 		return;
+	}
+	dirs = leaf_open(core, leaf, dirs);
 	if (dirs)
 		ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, dirs);
 	else

@@ -228,6 +228,13 @@ static u8 leaf_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8
 	return likely(!leaf->apart_dirs) ? dirs : ioband_below_open(core, leaf, dirs);
 }
 
+/* A leaf has queued bios in these directions, or none and some in flight. */
+static void leaf_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
+{
+	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
+			      dirs);
+}
+
 /* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
@@ -329,7 +336,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 		if (core->slice_ns && dir == IOBAND_DIR_READ)
 			ioband_slice_arrive(core, leaf);
 	}
-	ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, dirs);
+	leaf_show(core, leaf, dirs);
 }
 
 /* ---- questions and reports of the caller ---------------------------------- */
@@ -509,9 +516,7 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns)
 {
 	core_launch(core, leaf, bill, true, now_ns);
-	dirs = leaf_open(core, leaf, dirs);
-	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
-			      dirs);
+	leaf_show(core, leaf, leaf_open(core, leaf, dirs));
 }
 
 /**

@@ -436,6 +436,32 @@ static void a_full_leaf_goes_on_after_a_look_at_its_queue(void **state)
 	ioband_core_remove_leaf(&core, &leaf);
 }
 
+/* Bios of another leaf hang, and none of this one was ever in flight. */
+static void a_leaf_that_was_never_served_is_tried(void **state)
+{
+	struct ioband_leaf hangs, waits;
+	struct ioband_core core;
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_init(&core);
+	ioband_core_set_limit(&core, 1, 0);
+	ioband_tree_init_leaf(&hangs, &core.root, 100);
+	ioband_tree_init_leaf(&waits, &core.root, 100);
+	ioband_core_wait(&core, &hangs, IOBAND_DIR_READ, 1);
+	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &hangs);
+	ioband_core_admit(&core, &hangs, &read_bill, 0, 1);
+	ioband_core_wait(&core, &waits, IOBAND_DIR_READ, 2);
+	assert_null(ioband_core_pick(&core, 2, &wake_ns));
+	ioband_below_look(&core, SECOND);
+	assert_ptr_equal(ioband_core_pick(&core, SECOND, &wake_ns), &waits);
+	ioband_core_admit(&core, &waits, &read_bill, 0, SECOND);
+	ioband_core_complete(&core, &waits, &read_bill, SECOND + 1);
+	ioband_core_complete(&core, &hangs, &read_bill, SECOND + 2);
+	ioband_core_remove_leaf(&core, &hangs);
+	ioband_core_remove_leaf(&core, &waits);
+}
+
 static void check_none_apart(void)
 {
 	const struct ioband_below *below = &scene.pool.core.below;
@@ -491,6 +517,7 @@ int main(int argc, char **argv)
 		TEST(bios_of_the_open_state_do_not_count_for_long),
 		TEST(a_leaf_with_a_minimum_is_not_apart),
 		TEST(a_full_leaf_goes_on_after_a_look_at_its_queue),
+		TEST(a_leaf_that_was_never_served_is_tried),
 		TEST(it_ends),
 	};
 

@@ -200,8 +200,6 @@ void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enu
 	if (!flow->inflight) {
 		begin_trip(core, flow, now_ns);
 		core->below.flows += !apart;
-		if (list_empty(&leaf->below))
-			list_add_tail(&leaf->below, &core->below.leaves);
 	}
 	flow->inflight++;
 }

@@ -220,6 +220,8 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 		leaf_learn_think(core, leaf, now_ns);
 	ioband_tree_catch_up(&leaf->ent, pause_lag);
 	core->pauses |= pause_lag;
+	if (list_empty(&leaf->below))
+		list_add_tail(&leaf->below, &core->below.leaves);
 }
 
 /* The directions of queued bios in which the leaf may have more in flight. */

@@ -454,10 +454,20 @@ static void a_leaf_that_was_never_served_is_tried(void **state)
 	ioband_core_wait(&core, &waits, IOBAND_DIR_READ, 2);
 	assert_null(ioband_core_pick(&core, 2, &wake_ns));
 	ioband_below_look(&core, SECOND);
+	/* A pick alone changes nothing: the caller may not be able to dispatch the bio. */
+	assert_ptr_equal(ioband_core_pick(&core, SECOND, &wake_ns), &waits);
+	assert_false(waits.probes);
 	assert_ptr_equal(ioband_core_pick(&core, SECOND, &wake_ns), &waits);
 	ioband_core_admit(&core, &waits, &read_bill, 0, SECOND);
+	assert_true(waits.probes);
 	ioband_core_complete(&core, &waits, &read_bill, SECOND + 1);
 	ioband_core_complete(&core, &hangs, &read_bill, SECOND + 2);
+	/* A bio within the limit is no such bio. */
+	ioband_core_wait(&core, &waits, IOBAND_DIR_READ, 2 * SECOND);
+	assert_ptr_equal(ioband_core_pick(&core, 2 * SECOND, &wake_ns), &waits);
+	ioband_core_admit(&core, &waits, &read_bill, 0, 2 * SECOND);
+	assert_false(waits.probes);
+	ioband_core_complete(&core, &waits, &read_bill, 2 * SECOND + 1);
 	ioband_core_remove_leaf(&core, &hangs);
 	ioband_core_remove_leaf(&core, &waits);
 }

@@ -591,7 +591,7 @@ BELOW = [
         "				(void)0;",
     ),
     Mutant("minimum-is-apart", " || ioband_min_covers(leaf) ||", " ||"),
-    Mutant("no-probe", "	leaf->probes = true;\n	return leaf;", "	return NULL;"),
+    Mutant("no-probe", "return leaf && may_probe(core, leaf) ? leaf : NULL;", "return NULL;"),
     Mutant("removed-stays", "	end_apart(core, leaf);\n	list_del_init", "	list_del_init"),
     Mutant("open-counts", "core->told_ns + IOBAND_BELOW_OPEN_NS && trips", "U64_MAX - 1 && trips"),
 ]

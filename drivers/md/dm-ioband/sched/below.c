@@ -202,6 +202,8 @@ void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enu
 		core->below.flows += !apart;
 	}
 	flow->inflight++;
+	leaf->probes |= unlikely(core->below.probe == leaf) &&
+			ioband_tree_counted_ios(core) > core->limit_ios;
 }
 
 /**
@@ -360,10 +362,7 @@ struct ioband_leaf *ioband_below_probe(const struct ioband_core *core)
 {
 	struct ioband_leaf *leaf = core->below.probe;
 
-	if (!leaf || !may_probe(core, leaf))
-		return NULL;
-	leaf->probes = true;
-	return leaf;
+	return leaf && may_probe(core, leaf) ? leaf : NULL;
 }
 
 /**

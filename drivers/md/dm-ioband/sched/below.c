@@ -291,7 +291,7 @@ static u32 flow_look(struct ioband_core *core, struct ioband_leaf *leaf, enum io
 static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	return !leaf->inflight && ioband_tree_dirs(core, leaf) && !core->nr_minima &&
-	       (!core->nr_idlers || !ioband_idle_yields(leaf));
+	       !core->slice_ns && (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
 /**

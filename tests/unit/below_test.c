@@ -393,6 +393,26 @@ static void a_leaf_with_a_minimum_is_not_apart(void **state)
 	scene_free(&scene);
 }
 
+static void a_leaf_that_gets_a_minimum_is_not_apart(void **state)
+{
+	static const struct ioband_rates rates = { .ios = { 5 } };
+	struct ioband_min minimum;
+
+	(void)state;
+	setup("volume2", SIM_AUTO, &deep, &deep);
+	delay.interval_ns = NSEC_PER_SEC / 10;
+	scene_run(&scene, SETTLE_NS);
+	assert_int_equal(scene.pool.core.below.apart, 1);
+	ioband_min_init(&minimum);
+	ioband_min_set(&scene.pool.core, &a->sim.leaf.ent, &minimum, &rates,
+		       a->sim.leaf.inflight, scene.clock.now_ns);
+	ioband_min_recount(&scene.pool.core, a->sim.leaf.inflight);
+	scene_run(&scene, SECOND / 20);
+	assert_int_equal(scene.pool.core.below.apart, 0);
+	assert_int_equal(scene.pool.core.below.apart_ios, 0);
+	scene_free(&scene);
+}
+
 /* The flow of a leaf in one direction is apart. */
 static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir)
 {
@@ -526,6 +546,7 @@ int main(int argc, char **argv)
 		TEST(the_pool_opens_afterwards),
 		TEST(bios_of_the_open_state_do_not_count_for_long),
 		TEST(a_leaf_with_a_minimum_is_not_apart),
+		TEST(a_leaf_that_gets_a_minimum_is_not_apart),
 		TEST(a_full_leaf_goes_on_after_a_look_at_its_queue),
 		TEST(a_leaf_that_was_never_served_is_tried),
 		TEST(it_ends),

@@ -26,8 +26,8 @@
  * still.  Nothing is tried: no flow has less for the sake of a measurement.
  *
  * A flow is slow if IOBAND_BELOW_FEW or more are counted during each of its trips, and
- * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows that hold all of the limit but one
- * bio, at IOBAND_BELOW_LOOKS looks in a row, are *apart*.  Then they have an in-flight limit of
+ * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows with all bios in flight but one (without
+ * discards), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.  Then they have an in-flight limit of
  * their own, as large as the pool's, and their bios do not count in the limit of the pool.  Their
  * rates do not fall: they can have as many bios in flight as before.  So the pool has at most twice
  * the limit in flight, or one bio more for each flow.  After one trip with fewer than
@@ -93,7 +93,7 @@
 /* A disk that starves some bios for others seldom does so for as long. */
 #define IOBAND_BELOW_NS		(500 * NSEC_PER_MSEC)
 
-/* Slow flows hold the limit at so many looks in a row. */
+/* Slow flows have all bios in flight but one at so many looks in a row. */
 #define IOBAND_BELOW_LOOKS	10
 
 /* Longer than most pauses of a device, or of a CPU that submits bios. */
@@ -305,7 +305,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 {
 	const bool applies = !core->slice_ns && !core->stuck_ios && core->limit_ios < U32_MAX;
 	struct ioband_leaf *leaf, *next, *starved = NULL;
-	u32 slow_ios = 0, leaves = 0;
+	u32 slow_ios = 0, leaves = 0, ios;
 	bool probes = false;
 	int dir;
 
@@ -326,8 +326,8 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 		if (!starved && may_probe(core, leaf))
 			starved = leaf;
 	}
-	core->below.slow_looks = slow_ios && slow_ios + 1 >= ioband_tree_counted_ios(core) ?
-				 core->below.slow_looks + 1 : 0;
+	ios = ioband_tree_counted_ios(core) - core->discard_ios;
+	core->below.slow_looks = slow_ios && slow_ios + 1 >= ios ? core->below.slow_looks + 1 : 0;
 	core->below.probe = NULL;
 	if (applies && !probes && now_ns > core->below.done_ns + IOBAND_BELOW_SILENT_NS)
 		core->below.probe = starved;

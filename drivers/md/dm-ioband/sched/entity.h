@@ -151,7 +151,7 @@ struct ioband_flow {
  * @flows: number of flows in flight that are not apart
  * @apart: number of flows that are apart
  * @apart_ios: bios of these in flight
- * @slow_looks: consecutive looks at which flows that may be apart held all of the limit but a bio
+ * @slow_looks: consecutive looks at which flows that may be apart had all bios in flight but one
  * @others: bios completed of flows that are not apart, since a slot was left empty
  * @hole_until_ns: a slot is empty until then; 0: none is
  * @done_ns: last completion of a bio that was not beyond the limit

@@ -379,7 +379,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	leaf = ioband_tree_leaf_below(core, ent, open, core_bypasses(core), ios, limit);
 	if (!leaf) {
 		ioband_pause_begin_idle(core, now_ns);
-		*wake_ns = ioband_tree_grace_ends(core);
+		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
 		return NULL;
 	}
 	if (unlikely(core->nr_latencies)) {

@@ -92,7 +92,7 @@ CORE = [
     ),
     Mutant(
         "never-woken",
-        "*wake_ns = ioband_tree_grace_ends(core);\n		return NULL",
+        "*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));\n		return NULL",
         "return NULL",
     ),
     Mutant(

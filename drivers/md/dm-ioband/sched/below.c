@@ -26,13 +26,13 @@
  * still.  Nothing is tried: no flow has less for the sake of a measurement.
  *
  * A flow is slow if IOBAND_BELOW_FEW or more are counted during each of its trips, and
- * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows with all bios in flight but one (without
- * discards), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.  Then they have an in-flight limit of
- * their own, as large as the pool's, and their bios do not count in the limit of the pool.  Their
- * rates do not fall: they can have as many bios in flight as before.  So the pool has at most twice
- * the limit in flight, or one bio more for each flow.  After one trip with fewer than
- * IOBAND_BELOW_FEW, the flow is like others again.  The policy then has ended, or the other flows
- * have.  Its lag is forgotten: it comes from the policy.
+ * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows with all bios in flight but one
+ * (without discards), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.  Then they have an
+ * in-flight limit of their own, as large as the pool's, and their bios do not count in the limit of
+ * the pool.  Their rates do not fall: they can have as many bios in flight as before.  So the pool
+ * has at most twice the limit in flight, or one bio more for each flow.  After one trip with fewer
+ * than IOBAND_BELOW_FEW, the flow is like others again.  The policy then has ended, or the other
+ * flows have.  Its lag is forgotten: it comes from the policy.
  *
  *	as above, limit 4: a has 4 in flight.  When one completes, b has the slot for 1 ms; 5
  *	trips of b are counted during a trip of a, which takes 500 ms.  After 2 s a is apart,

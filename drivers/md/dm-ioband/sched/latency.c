@@ -205,7 +205,7 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 	core->late = true;
 	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);
 	if (!leaf || throttle_holds(core, leaf, now_ns)) {
-		*wake_ns = throttle_wake_ns(core, now_ns);
+		*wake_ns = min(*wake_ns, throttle_wake_ns(core, now_ns));
 		return NULL;
 	}
 	core->bypass_leaf = leaf;
@@ -244,7 +244,7 @@ struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioban
 		       NULL;
 	if (leaf && !throttle_holds(core, leaf, now_ns))
 		return leaf;
-	*wake_ns = throttle_wake_ns(core, now_ns);
+	*wake_ns = min(*wake_ns, throttle_wake_ns(core, now_ns));
 	return NULL;
 }
 

@@ -582,7 +582,7 @@ BELOW = [
     ),
     Mutant("reads-alone", "/ IOBAND_BELOW_ACROSS", "/ 65536"),
     Mutant("trip-of-one", "flow->left = flow->inflight + 1;", "flow->left = 1;"),
-    Mutant("limit-for-each", "core->limit_ios / max(core->below.apart, 1U)", "core->limit_ios"),
+    Mutant("limit-for-each", " / max(core->below.apart, 1U), 1U)", ", 1U)"),
     Mutant("never-withheld", "leaf->full_dirs |= 1 << dir;", "(void)0;"),
     Mutant("counts-on", "core->below.apart_ios += apart ? inflight : -inflight;", ""),
     Mutant(

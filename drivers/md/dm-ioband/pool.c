@@ -297,8 +297,8 @@ static void tick_shared(struct ioband_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else	/* no other group could be throttled */
 		ioband_latency_end_throttle(&pool->core, now_ns);
-	ioband_below_look(&pool->core, now_ns);
 	tick_depth(pool, reduced, now_ns);
+	ioband_below_look(&pool->core, now_ns);		/* at the limit from now on */
 	/* Not while a device is silent, or a policy below delays: all bios would be dispatched. */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
 	    (pool->nr_active <= 1 || is_calm(pool, now_ns))) {

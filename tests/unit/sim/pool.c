@@ -377,8 +377,8 @@ static void pool_tick(void *arg)
 		state_tick(pool);
 	} else {
 		ioband_latency_look(&pool->core, pool->clock->now_ns);
-		ioband_below_look(&pool->core, pool->clock->now_ns);
 		pool_apply(pool);
+		ioband_below_look(&pool->core, pool->clock->now_ns);
 		if (pool->limit_changed || pool->parked || pool->core.below.apart)
 			pool_pump(pool);
 		/* Even without a change, as the kernel does. */

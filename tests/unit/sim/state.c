@@ -151,8 +151,8 @@ static void tick_shared(struct sim_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else
 		ioband_latency_end_throttle(&pool->core, now_ns);
-	ioband_below_look(&pool->core, now_ns);
 	state_learn(pool, reduced);
+	ioband_below_look(&pool->core, now_ns);
 	if (!pool->slice_ns && !pool->core.below.apart && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || state_is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);

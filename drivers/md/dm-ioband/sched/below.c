@@ -130,7 +130,7 @@ static void begin_trip(const struct ioband_core *core, struct ioband_flow *flow,
 /* The in-flight limit of each flow that is apart. */
 static u32 limit_apart(const struct ioband_core *core)
 {
-	return max(core->limit_ios / max(core->below.apart, 1U), 1U);
+	return max((core->limit_ios - core->discard_ios) / max(core->below.apart, 1U), 1U);
 }
 
 /**

@@ -3,6 +3,7 @@
  * The size of the splits of discards, and their cost.
  */
 #include "cases.h"
+#include "sched/core.h"
 #include "sched/discard.h"
 
 #include <linux/time64.h>
@@ -226,6 +227,67 @@ static void discards_are_recent_for_a_while(void **state)
 	assert_false(ioband_discard_is_recent(&lost, 100 * NSEC_PER_SEC + 600 * MSEC));
 }
 
+/* ---- the turn ------------------------------------------------------------ */
+
+static const struct ioband_bill large_write = {
+	.bytes = 64 * KIB,
+	.charge = 64 * KIB,
+	.dir = IOBAND_DIR_WRITE,
+};
+
+static const struct ioband_bill small_read = {
+	.bytes = 4 * KIB,
+	.charge = 4 * KIB,
+	.dir = IOBAND_DIR_READ,
+};
+
+static struct ioband_core core;
+static struct ioband_leaf writer, reader;
+
+/* The writer discards as well.  One bio of each leaf is in flight, and more writes are queued. */
+static void setup_rivals(void)
+{
+	u64 wake_ns;
+
+	ioband_core_init(&core);
+	ioband_core_set_limit(&core, 4, 0);
+	ioband_tree_init_leaf(&writer, &core.root, 100);
+	ioband_tree_init_leaf(&reader, &core.root, 100);
+	ioband_core_wait(&core, &writer, IOBAND_DIR_WRITE, 1);
+	ioband_core_wait(&core, &reader, IOBAND_DIR_READ, 1);
+	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &writer);
+	ioband_core_admit(&core, &writer, &large_write, 1 << IOBAND_DIR_WRITE, 1);
+	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &reader);
+	ioband_core_admit(&core, &reader, &small_read, 0, 1);
+}
+
+/* Its last bio is not held against a group, but the cost of its last discard is. */
+static void bios_beside_discards_do_not_delay_these(void **state)
+{
+	(void)state;
+	setup_rivals();
+	assert_true(ioband_core_may_discard(&core, &writer, 1));
+	ioband_core_charge_discard(&core, &writer, MIB);
+	assert_false(ioband_core_may_discard(&core, &writer, 1));
+	assert_true(ioband_core_may_discard(&core, &reader, 1));
+}
+
+/* A policy below delays the reader: its share does not show how long the device was busy. */
+static void a_delayed_leaf_does_not_delay_discards(void **state)
+{
+	(void)state;
+	setup_rivals();
+	ioband_core_charge_discard(&core, &writer, MIB);
+	core.below.apart = 1;
+	writer.apart_dirs = 1 << IOBAND_DIR_WRITE;
+	assert_false(ioband_core_may_discard(&core, &writer, 1));
+	writer.apart_dirs = 0;
+	reader.apart_dirs = 1 << IOBAND_DIR_WRITE;
+	assert_false(ioband_core_may_discard(&core, &writer, 1));
+	reader.apart_dirs = 1 << IOBAND_DIR_READ;
+	assert_true(ioband_core_may_discard(&core, &writer, 1));
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -240,6 +302,8 @@ int main(int argc, char **argv)
 		TEST(the_rate_is_that_of_the_present_load),
 		TEST(time_is_charged_once),
 		TEST(discards_are_recent_for_a_while),
+		TEST(bios_beside_discards_do_not_delay_these),
+		TEST(a_delayed_leaf_does_not_delay_discards),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -34,6 +34,9 @@
  */
 #define IOBAND_PARK_IOS		1024
 
+/* Longest wait of a bio without data, or of its next split, for the share of other groups. */
+#define IOBAND_DISCARD_WAIT_NS	NSEC_PER_SEC
+
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
 	return container_of(leaf, struct ioband_stream, leaf);
@@ -297,7 +300,8 @@ static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 now_n
 
 	return io->target->member->stall_dev.blocked ||
 	       (ioband_split_may_discard(io, bio) &&
-		ioband_core_may_discard(&stream->group->pool->core, &stream->leaf, now_ns));
+		(now_ns > max(io->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS ||
+		 ioband_core_may_discard(&stream->group->pool->core, &stream->leaf, now_ns)));
 }
 
 /* The queue of the next bio in a direction. */
@@ -338,6 +342,8 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		wait_for_worker(stream, waiting);
 		return false;
 	}
+	if (kept == IOBAND_KEPT_NO_DATA)
+		stream->discard_ns = now_ns;
 	settle_split(io, bio, now_ns);
 	if (io->split_bytes)
 		last = bill_split(io, bio);

@@ -68,6 +68,7 @@ enum ioband_kept {
  * @wbt_wait: link in &ioband_queue.waiting, while writes of the stream wait for the worker of that
  *	queue
  * @discard_wait: link in &ioband_pool.discarders, while bios without data wait for others
+ * @discard_ns: last dispatch of a bio or split without data
  * @next: of a sequential run, where its next read begins; otherwise without a member
  * @level: see ioband_stream_level()
  * @reads_ahead: consecutive reads dispatched while a write was queued; at most the present or an
@@ -81,6 +82,7 @@ struct ioband_stream {
 	struct bio *parked[IOBAND_NR_KEPT];
 	struct list_head wbt_wait;
 	struct list_head discard_wait;
+	u64 discard_ns;
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;

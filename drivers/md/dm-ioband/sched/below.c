@@ -272,6 +272,36 @@ void ioband_below_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 		core->below.probe = NULL;
 }
 
+/* All bios of a leaf, queued or in flight, are those of flows that are apart. */
+static bool leaf_is_apart(const struct ioband_leaf *leaf)
+{
+	int dir;
+
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		if (!(leaf->apart_dirs & 1 << dir) &&
+		    (leaf->dirs & 1 << dir || leaf->flows[dir].inflight))
+			return false;
+	return leaf->apart_dirs;
+}
+
+/**
+ * ioband_below_busy() - count the busy leaves of which all bios are those of flows that are apart
+ * @core: scheduler
+ * @ent: entity at or below which to look
+ *
+ * Return: part of its &ioband_ent.busy.
+ */
+u32 ioband_below_busy(const struct ioband_core *core, const struct ioband_ent *ent)
+{
+	const struct ioband_leaf *leaf;
+	u32 busy = 0;
+
+	list_for_each_entry(leaf, &core->below.leaves, below)
+		busy += leaf->state != IOBAND_LEAF_IDLE && leaf_is_apart(leaf) &&
+			ent_is_below(&leaf->ent, ent);
+	return busy;
+}
+
 /* Find out whether a flow is apart.  Return: its bios in flight if it may be. */
 static u32 flow_look(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		     u64 now_ns)

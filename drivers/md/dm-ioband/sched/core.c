@@ -639,6 +639,17 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 		leaf_begin_grace(core, leaf, now_ns);
 }
 
+/* Does an entity compete?  Siblings that a policy below delays say nothing about the device. */
+static bool ent_has_rivals(const struct ioband_core *core, const struct ioband_ent *ent)
+{
+	const struct ioband_ent *above = &ent->parent->ent;
+	u32 busy = above->busy - ent->busy;
+
+	if (busy && unlikely(core->below.apart))
+		busy -= ioband_below_busy(core, above) - ioband_below_busy(core, ent);
+	return busy;
+}
+
 /**
  * ioband_core_may_discard() - may a bio without data be dispatched
  * @core: scheduler
@@ -646,7 +657,7 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
  * @now_ns: time
  *
  * It may occupy the whole device.  So its leaf, and each group above, must not lead the siblings
- * that have bios queued or in flight, or are anticipated.  A leaf with a minimum that is due, or a
+ * that have bios queued or in flight, or are anticipated, by more than its last bio.  A leaf with a minimum that is due, or a
  * slice, was chosen already.  Where a device does not answer, the lead of others may never change.
  *
  * Return: true if so.  Otherwise the next dispatch of a sibling, or the end of a grace period
@@ -660,8 +671,8 @@ bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf 
 		return true;
 	core_expire(core, now_ns);
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->parent->ent.busy != ent->busy &&
-		    vtime_before(ent->parent->vnow, ent->vtime))
+		if (vtime_before(ent->parent->vnow + ent->advance, ent->vtime) &&
+		    ent_has_rivals(core, ent))
 			return false;
 	return true;
 }

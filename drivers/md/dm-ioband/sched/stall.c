@@ -84,29 +84,31 @@ void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns)
 	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios + 1);
 }
 
+static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
+{
+	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
+}
+
 /**
  * ioband_stall_complete() - a device has completed a bio
  * @stall_dev: the device
  * @stall: its pool
  * @now_ns: time
  *
- * Return: true if the device was blocked: ioband_stall_look() is due.
+ * Return: true if the device was blocked or silent: ioband_stall_look() is due.
  */
 bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
 			   u64 now_ns)
 {
+	const bool silent = dev_is_silent(stall_dev, now_ns);
+
 	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios - 1);
 	stall_dev->moved_ns = now_ns;
 	stall_dev->hangs = false;
 	if (now_ns > stall->done_ns + IOBAND_SILENT_NS)
 		stall->resumed_ns = now_ns;
 	stall->done_ns = max(stall->done_ns, now_ns);
-	return stall_dev->blocked;
-}
-
-static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
-{
-	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
+	return stall_dev->blocked || silent;
 }
 
 /* The pool has gone on without a silent device for long. */

@@ -234,8 +234,7 @@ enum ioband_no_data {
  * @mode: how its bios are sorted into groups; written under the pool's lock
  * @stall_dev: whether the device answers
  * @discard: device time of its bios without data, by operation
- * @discard_ios: number of these in flight, as splits
- * @discard_us: time that these were expected to take
+ * @discard_us: time that these in flight, as splits, were expected to take; 0: none is
  * @nosleep_ios: number of bios in flight with which another one does not sleep for a request, as
  *	seen by the workers; an estimate, changed without a lock
  * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
@@ -250,7 +249,6 @@ struct ioband_member {
 	enum ioband_mode mode;
 	struct ioband_stall_dev stall_dev;
 	struct ioband_discard discard[IOBAND_NR_NO_DATA];
-	u32 discard_ios;
 	u64 discard_us;
 	u32 nosleep_ios;
 	unsigned long untold;

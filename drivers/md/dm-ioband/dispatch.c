@@ -293,13 +293,16 @@ static enum ioband_dir next_dir(struct ioband_stream *stream, u8 dirs)
 	return IOBAND_DIR_READ;
 }
 
-/* May the next split of a bio without data be dispatched in turn?  If it is skipped, too. */
-static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 now_ns)
+/*
+ * May the next split of a bio without data be dispatched in turn?  Those in flight are expected to
+ * take @us.  If it is skipped, too.
+ */
+static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 us, u64 now_ns)
 {
 	const struct ioband_io *io = ioband_io_of(bio);
 
 	return io->target->member->stall_dev.blocked ||
-	       (ioband_split_may_discard(io, bio) &&
+	       (ioband_split_may_discard(io, bio, us) &&
 		(now_ns > max(io->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS ||
 		 ioband_core_may_discard(&stream->group->pool->core, &stream->leaf, now_ns)));
 }
@@ -311,8 +314,10 @@ static int next_kept(struct ioband_stream *stream, enum ioband_dir dir, u64 now_
 
 	if (likely(dir == IOBAND_DIR_READ || !bio))
 		return dir;
-	return next_held(stream, dir) && !may_discard(stream, bio, now_ns) ? dir :
-									     IOBAND_KEPT_NO_DATA;
+	if (!next_held(stream, dir) ||
+	    may_discard(stream, bio, ioband_split_discards_us(stream->group->pool), now_ns))
+		return IOBAND_KEPT_NO_DATA;
+	return dir;
 }
 
 /* Dispatch the next bio or split of a stream.  Return: false if it has to wait. */
@@ -333,7 +338,8 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		park_next(stream, kept);
 		return false;
 	}
-	if (kept == IOBAND_KEPT_NO_DATA && !may_discard(stream, bio, now_ns)) {
+	if (kept == IOBAND_KEPT_NO_DATA &&
+	    !may_discard(stream, bio, ioband_split_discards_us(stream->group->pool), now_ns)) {
 		wait_for_others(stream);
 		return false;
 	}
@@ -389,21 +395,33 @@ static bool release_split_now(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	return last;
 }
 
-/* Dispatch splits of the bios without data that are out of turn. */
+/*
+ * Dispatch splits of the bios without data that are out of turn, at most one of each bio.  The next
+ * split of a bio may have to wait for long, if its device hangs.
+ */
 static void release_discards(struct ioband_pool *pool, u64 now_ns)
 {
+	struct bio_list left = pool->discards;
 	struct bio *bio;
+	u64 us;
 
-	while ((bio = bio_list_peek(&pool->discards))) {
+	if (likely(bio_list_empty(&left)))
+		return;
+	bio_list_init(&pool->discards);
+	while ((us = ioband_split_discards_us(pool)) < IOBAND_DISCARD_US &&
+	       (bio = bio_list_pop(&left))) {
 		struct ioband_io *io = ioband_io_of(bio);
+		const bool may = ioband_split_may_discard(io, bio, us);
 
-		if (!ioband_split_may_discard(io, bio))
-			break;
-		settle_split(io, bio, now_ns);
-		if (io->admitted + io->split_bytes == io->bytes)
-			bio_list_pop(&pool->discards);
-		release_split_now(io, bio, now_ns);
+		if (may)
+			settle_split(io, bio, now_ns);
+		if (!may || io->admitted + io->split_bytes < io->bytes)
+			bio_list_add(&pool->discards, bio);
+		if (may)
+			release_split_now(io, bio, now_ns);
 	}
+	bio_list_merge_head(&left, &pool->discards);
+	pool->discards = left;
 }
 
 /* Let the core know of the bios without data that may be dispatched again. */
@@ -411,10 +429,16 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_stream *stream, *next;
 	struct bio *bio;
+	u64 us;
 
+	if (likely(list_empty(&pool->discarders)))
+		return;
+	us = ioband_split_discards_us(pool);
+	if (us >= IOBAND_DISCARD_US)
+		return;
 	list_for_each_entry_safe(stream, next, &pool->discarders, discard_wait) {
 		bio = next_held(stream, IOBAND_KEPT_NO_DATA);
-		if (bio && !may_discard(stream, bio, now_ns))
+		if (bio && !may_discard(stream, bio, us, now_ns))
 			continue;
 		list_del_init(&stream->discard_wait);
 		if (bio)

@@ -118,33 +118,44 @@ static u32 discard_begun(const struct ioband_io *io)
 }
 
 /**
- * ioband_split_may_discard() - may the next split of a bio without data be dispatched
- * @io: per-bio data
- * @bio: the bio
+ * ioband_split_discards_us() - the time that the bios without data in flight are expected to take
+ * @pool: pool
  *
  * Devices that are blocked do not count: they complete nothing, and the others go on.
  *
  * Context: Under the pool's lock.
  *
- * Return: true if none is in flight, or all together are expected to take little time.
+ * Return: time, us; 0: none is in flight.
  */
-bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio)
+u64 ioband_split_discards_us(const struct ioband_pool *pool)
 {
-	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
 	const struct ioband_member *member;
 	u64 us = 0;
-	u32 ios = 0;
+
+	list_for_each_entry(member, &pool->members, members)
+		if (!member->stall_dev.blocked)
+			us += member->discard_us;
+	return us;
+}
+
+/**
+ * ioband_split_may_discard() - may the next split of a bio without data be dispatched
+ * @io: per-bio data
+ * @bio: the bio
+ * @us: result of ioband_split_discards_us()
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if none is in flight, or all together are expected to take little time.
+ */
+bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio, u64 us)
+{
+	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
 
 	if (io->split_bytes && io->admitted != io->bytes - io->unfinished)
 		return false;
-	list_for_each_entry(member, &io->group->pool->members, members) {
-		if (member->stall_dev.blocked)
-			continue;
-		ios += member->discard_ios;
-		us += member->discard_us;
-	}
-	us += ioband_discard_expect_us(discard_of(io, bio), granularity_of(io), bytes);
-	return !ios || us <= IOBAND_DISCARD_US;
+	return !us || us + ioband_discard_expect_us(discard_of(io, bio), granularity_of(io),
+						    bytes) <= IOBAND_DISCARD_US;
 }
 
 /**
@@ -162,7 +173,6 @@ void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64
 
 	io->split_bytes = bytes;
 	io->expect_us = ioband_discard_expect_us(discard_of(io, bio), granularity_of(io), bytes);
-	member->discard_ios++;
 	member->discard_us += io->expect_us;
 	ioband_discard_begin(&member->pool->lost, now_ns);
 }
@@ -184,7 +194,6 @@ void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 b
 	u64 lost_ns, disturbed_ns;
 	u32 charge;
 
-	member->discard_ios--;
 	member->discard_us -= io->expect_us;
 	charge = ioband_discard_end(lost, now_ns, &lost_ns);
 	ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,

@@ -10,7 +10,8 @@
 u32 ioband_split_min_bytes(struct bio *bio);
 void ioband_split_accept(struct ioband_io *io, struct bio *bio);
 u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
-bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio);
+u64 ioband_split_discards_us(const struct ioband_pool *pool);
+bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio, u64 us);
 void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64 now_ns);
 void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes, u64 now_ns);
 

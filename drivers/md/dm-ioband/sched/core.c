@@ -657,8 +657,9 @@ static bool ent_has_rivals(const struct ioband_core *core, const struct ioband_e
  * @now_ns: time
  *
  * It may occupy the whole device.  So its leaf, and each group above, must not lead the siblings
- * that have bios queued or in flight, or are anticipated, by more than its last bio.  A leaf with a minimum that is due, or a
- * slice, was chosen already.  Where a device does not answer, the lead of others may never change.
+ * that have bios queued or in flight, or are anticipated, by more than its last bio.  A leaf with a
+ * minimum that is due, or a slice, was chosen already.  Where a device does not answer, the lead of
+ * others may never change.
  *
  * Return: true if so.  Otherwise the next dispatch of a sibling, or the end of a grace period
  * (ioband_core_discard_wake()), may change the answer.

@@ -112,14 +112,15 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 
 	describe(&done, io, &bill, ktime_get_ns());
 	spin_lock_irqsave(&pool->lock, flags);
+	if (unlikely(bill.no_data)) {
+		/* They were in flight beside it.  The next split is dispatched after its end. */
+		ioband_gather_pass(pool, done.now_ns);
+		ioband_split_end_discard(io, ioband_bio_of(io), bytes, done.now_ns);
+	}
 	io->unfinished -= bytes;
 	last = !io->unfinished;
 	if (last)
 		note_latency(&done, io);
-	if (unlikely(bill.no_data)) {
-		ioband_gather_pass(pool, done.now_ns);	/* they were in flight beside it */
-		ioband_split_end_discard(io, ioband_bio_of(io), bytes, done.now_ns);
-	}
 	ioband_gather_pass_with(pool, &done);
 	if (unlikely(bill.no_data))
 		ioband_dispatch(pool, done.now_ns);

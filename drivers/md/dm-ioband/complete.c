@@ -122,8 +122,6 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 	if (last)
 		note_latency(&done, io);
 	ioband_gather_pass_with(pool, &done);
-	if (unlikely(bill.no_data))
-		ioband_dispatch(pool, done.now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return last;
 }

@@ -187,7 +187,8 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 /* Dispatch if bios are queued; the timer of a maximum is updated then. */
 static void dispatch_queued(struct ioband_pool *pool, u64 now_ns)
 {
-	if (ioband_core_has_waiting(&pool->core) || pool->held_ios)
+	if (ioband_core_has_waiting(&pool->core) || pool->held_ios ||
+	    unlikely(!bio_list_empty(&pool->discards)))
 		ioband_dispatch(pool, now_ns);
 }
 

@@ -92,12 +92,13 @@ void ioband_complete_flush(struct ioband_io *io)
  * ioband_complete_split() - account for a completed split of a bio
  * @io: per-bio data
  * @bytes: size of the split
+ * @status: its result
  *
  * Context: Any.
  *
  * Return: true if it was the last one; otherwise the bio may be gone.
  */
-bool ioband_complete_split(struct ioband_io *io, u32 bytes)
+bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 {
 	/* @io->bill is that of a later split by now, unless the bio has no data. */
 	const struct ioband_bill bill = io->bill.no_data ? io->bill : (struct ioband_bill) {
@@ -115,7 +116,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 	if (unlikely(bill.no_data)) {
 		/* They were in flight beside it.  The next split is dispatched after its end. */
 		ioband_gather_pass(pool, done.now_ns);
-		ioband_split_end_discard(io, ioband_bio_of(io), bytes, done.now_ns);
+		ioband_split_end_discard(io, ioband_bio_of(io), bytes, status, done.now_ns);
 	}
 	io->unfinished -= bytes;
 	last = !io->unfinished;

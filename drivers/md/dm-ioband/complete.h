@@ -9,7 +9,7 @@
 
 void ioband_complete(struct ioband_io *io);
 void ioband_complete_flush(struct ioband_io *io);
-bool ioband_complete_split(struct ioband_io *io, u32 bytes);
+bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status);
 void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status);
 
 #endif /* DM_IOBAND_COMPLETE_H */

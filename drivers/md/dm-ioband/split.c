@@ -182,11 +182,13 @@ void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64
  * @io: per-bio data
  * @bio: the bio
  * @bytes: size of the split
+ * @status: its result; an error says nothing about the device time of others
  * @now_ns: time
  *
  * Context: Under the pool's lock.
  */
-void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes, u64 now_ns)
+void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes,
+			      blk_status_t status, u64 now_ns)
 {
 	struct ioband_member *member = io->target->member;
 	struct ioband_pool *pool = member->pool;
@@ -196,8 +198,9 @@ void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 b
 
 	member->discard_us -= io->expect_us;
 	charge = ioband_discard_end(lost, now_ns, &lost_ns);
-	ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,
-			     bytes == io->bytes, lost_ns);
+	if (likely(!status))
+		ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,
+				     bytes == io->bytes, lost_ns);
 	ioband_core_charge_discard(&pool->core, &io->stream->leaf, charge);
 	if (lost->inflight)
 		return;

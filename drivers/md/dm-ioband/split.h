@@ -13,6 +13,7 @@ u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
 u64 ioband_split_discards_us(const struct ioband_pool *pool);
 bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio, u64 us);
 void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64 now_ns);
-void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes, u64 now_ns);
+void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes,
+			      blk_status_t status, u64 now_ns);
 
 #endif /* DM_IOBAND_SPLIT_H */

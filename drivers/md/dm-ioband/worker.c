@@ -37,13 +37,14 @@ static void split_end_io(struct bio *bio)
 	struct ioband_split *split = container_of(bio, struct ioband_split, bio);
 	struct bio *whole = ioband_bio_of(split->io);
 	struct ioband_io *io = split->io;
+	const blk_status_t status = bio->bi_status;
 	const u32 bytes = split->bytes;
 
 	/* Which of two errors stays does not matter. */
-	if (unlikely(bio->bi_status))
-		whole->bi_status = bio->bi_status;
+	if (unlikely(status))
+		whole->bi_status = status;
 	bio_put(bio);
-	if (ioband_complete_split(io, bytes))
+	if (ioband_complete_split(io, bytes, status))
 		bio_endio(whole);
 }
 

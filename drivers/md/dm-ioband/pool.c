@@ -318,9 +318,11 @@ static void tick_open(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
 	u32 inflight;
+	u64 now_ns;
 
 	scan_open(pool, true, &sum);
 	spin_lock_irq(&pool->lock);
+	now_ns = ktime_get_ns();
 	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* queued by a maximum */
 	/*
 	 * More is in flight than is_calm() allows.  The limit may never be reached, as a device
@@ -332,8 +334,11 @@ static void tick_open(struct ioband_pool *pool)
 	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
-	if (!list_empty(&pool->discarders))
-		ioband_dispatch(pool, ktime_get_ns());
+	if (pool->lost.inflight)	/* the device of one may hang */
+		ioband_state_apply(pool, now_ns);
+	if (pool->lost.inflight || !list_empty(&pool->discarders) ||
+	    !bio_list_empty(&pool->discards))
+		ioband_dispatch(pool, now_ns);
 	spin_unlock_irq(&pool->lock);
 }
 

@@ -111,7 +111,9 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
 	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
-	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, now_ns)))
+	/* Discards of other devices wait for one in flight, whatever the limit. */
+	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns || pool->lost.inflight,
+				       now_ns)))
 		ioband_dispatch_unpark(pool, now_ns);
 	if (limit_ios < U32_MAX)
 		limit_ios += pool->ahead_ios;

@@ -154,9 +154,13 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
+	int kept;
+
+	for (kept = 0; kept < IOBAND_NR_KEPT; kept++)
+		if (stream->parked[kept])
+			return false;
 	return stream->leaf.state == IOBAND_LEAF_IDLE && !stream->leaf.inflight &&
-	       !stream->parked[IOBAND_DIR_READ] && !stream->parked[IOBAND_DIR_WRITE] &&
-	       list_empty(&stream->wbt_wait);
+	       list_empty(&stream->wbt_wait) && list_empty(&stream->discard_wait);
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

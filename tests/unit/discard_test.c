@@ -13,6 +13,7 @@
 #define GIB	(1024ULL * MIB)
 #define USEC	1000ULL
 #define MSEC	(1000 * USEC)
+#define SECOND	(1000 * MSEC)
 
 /* A device: the time of a discard of any size, and of each MiB of it. */
 struct device {
@@ -288,6 +289,25 @@ static void a_delayed_leaf_does_not_delay_discards(void **state)
 	assert_true(ioband_core_may_discard(&core, &writer, 1));
 }
 
+/* A reader that waits to discard keeps its think time, and so its place. */
+static void the_wait_of_a_discard_is_no_think_time(void **state)
+{
+	u64 wake_ns, think_ns;
+
+	(void)state;
+	setup_rivals();
+	ioband_core_complete(&core, &reader, &small_read, 1000);
+	ioband_core_wait(&core, &reader, IOBAND_DIR_READ, 11000);
+	think_ns = reader.think_ns;
+	assert_int_equal(think_ns, 2000);	/* a fifth of a gap of 10 us */
+	assert_ptr_equal(ioband_core_pick(&core, 11000, &wake_ns), &reader);
+	ioband_core_admit(&core, &reader, &small_read, 0, 11000);
+	ioband_core_complete(&core, &reader, &small_read, 12000);
+	ioband_core_wait_again(&core, &reader, SECOND);
+	assert_int_equal(reader.think_ns, think_ns);
+	assert_int_equal(reader.state, IOBAND_LEAF_BACKLOGGED);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -303,6 +323,7 @@ int main(int argc, char **argv)
 		TEST(time_is_charged_once),
 		TEST(discards_are_recent_for_a_while),
 		TEST(bios_beside_discards_do_not_delay_these),
+		TEST(the_wait_of_a_discard_is_no_think_time),
 		TEST(a_delayed_leaf_does_not_delay_discards),
 	};
 

@@ -442,7 +442,7 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
 			continue;
 		list_del_init(&stream->discard_wait);
 		if (bio)
-			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
+			ioband_core_wait_again(&pool->core, &stream->leaf, now_ns);
 	}
 }
 

@@ -679,6 +679,20 @@ bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf 
 }
 
 /**
+ * ioband_core_wait_again() - the bios without data of a leaf may be dispatched again
+ * @core: scheduler
+ * @leaf: leaf of these bios, for which ioband_core_may_discard() was false
+ * @now_ns: time
+ *
+ * The time of the wait is no think time of the leaf.
+ */
+void ioband_core_wait_again(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+{
+	leaf->done_ns = 0;
+	ioband_core_wait(core, leaf, IOBAND_DIR_WRITE, now_ns);
+}
+
+/**
  * ioband_core_discard_wake() - when ioband_core_may_discard() may change without another call
  * @core: scheduler
  *

@@ -34,6 +34,7 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs);
 bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
+void ioband_core_wait_again(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns);
 u64 ioband_core_discard_wake(const struct ioband_core *core);
 void ioband_core_charge_discard(struct ioband_core *core, struct ioband_leaf *leaf, u32 charge);
 void ioband_core_learn_gap(struct ioband_core *core, u32 ios, u64 now_ns);

@@ -187,7 +187,7 @@ struct ioband_below {
  * @grace: place among the anticipated leaves
  * @grace_until_ns: end of the grace period
  * @think_ns: mean think time
- * @done_ns: time of the last completion
+ * @done_ns: time of the last completion; 0: the time since then is no think time
  * @last_slice_ns: with slices: when it last had the device
  * @run_ns: with slices: time of the last completion, if others were in flight then
  * @gap_ns: with slices: mean time between completions

@@ -232,15 +232,14 @@ static void begin_splits(struct ioband_io *io)
 /* Decide whether a bio is split, when the first part of it is about to be dispatched. */
 static void settle_split(struct ioband_io *io, const struct bio *bio, u64 now_ns)
 {
-	const u32 split_bytes = io->split_bytes ? 0 : ioband_dispatch_split_bytes(io);
-
 	if (unlikely(io->bill.no_data)) {
 		if (!io->split_bytes)
 			begin_splits(io);
 		ioband_split_begin_discard(io, bio, now_ns);
-	} else if (split_bytes) {
-		begin_splits(io);
-		io->split_bytes = split_bytes;
+	} else if (!io->split_bytes) {
+		io->split_bytes = ioband_dispatch_split_bytes(io);
+		if (io->split_bytes)
+			begin_splits(io);
 	}
 }
 
@@ -602,7 +601,7 @@ void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken)
 				;
 			continue;
 		}
-		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
+		ioband_core_admit_now(&pool->core, &io->stream->leaf, &io->bill, now_ns);
 		ioband_dispatch_launch(io, bio, now_ns);
 		release_whole(io, bio, now_ns);
 	}

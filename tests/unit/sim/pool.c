@@ -105,10 +105,10 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 	return bill;
 }
 
-/* Account for one more dispatch; one bio at a time may be beyond the limit (sched/below.c). */
+/* Account for a dispatch; one bio at a time may be beyond the limit (sched/below.c). */
 static void pool_check_limit(struct sim_pool *pool, const struct sim_leaf *leaf)
 {
-	const u32 ios = ioband_tree_counted_ios(&pool->core) + 1;
+	const u32 ios = ioband_tree_counted_ios(&pool->core);
 
 	if (leaf->leaf.probes)
 		pool->over_ios = max(pool->over_ios, 1U);
@@ -182,12 +182,12 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	leaf->max_passed = max(leaf->max_passed, pool->sent - whole->born_at);
 	pool->sent += pool->measure == IOBAND_MEASURE_IOS ? 1 : io->bytes;
 	leaf->charged += bill.charge;
-	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
-		pool_check_limit(pool, leaf);
 	ioband_stall_admit(&member->stall_dev, pool->clock->now_ns);
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
 			  pool->clock->now_ns);
+	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
+		pool_check_limit(pool, leaf);
 	pool->tick.peak_ios = max(pool->tick.peak_ios, ioband_tree_counted_ios(&pool->core));
 	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
 	delay_submit(leaf->delay, member->device, io);

@@ -71,8 +71,8 @@ CORE = [
     Mutant("grace-at-its-end", "leaf->grace_until_ns > now_ns", "leaf->grace_until_ns >= now_ns"),
     Mutant(
         "removed-thinker-stays",
-        "	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);\n	if (core->writer",
-        "	if (core->writer",
+        "	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);\n	ioband_below_remove",
+        "	ioband_below_remove",
     ),
     Mutant(
         "no-catch-up-on-arrival",
@@ -590,7 +590,9 @@ BELOW = [
         "				set_apart(core, leaf, dir, false);",
         "				(void)0;",
     ),
-    Mutant("minimum-is-apart", " || ioband_min_covers(leaf) ||", " ||"),
+    Mutant("minimum-is-apart", " || ioband_min_covers(leaf) ||\n", " ||\n"),
+    Mutant("minimum-stays-apart", "!applies || ioband_min_covers(leaf) || (", "!applies || ("),
+    Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true"),
     Mutant("no-probe", "return leaf && may_probe(core, leaf) ? leaf : NULL;", "return NULL;"),
     Mutant("removed-stays", "	end_apart(core, leaf);\n	list_del_init", "	list_del_init"),
     Mutant("open-counts", "core->told_ns + IOBAND_BELOW_OPEN_NS && trips", "U64_MAX - 1 && trips"),
@@ -864,7 +866,7 @@ MAX = [
 
 DEPTH = [
     Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
-    Mutant("wants-nothing", "s64 wanted = gain_wanted(try)", "s64 wanted = -100"),
+    Mutant("wants-nothing", "s64 wanted = gain_wanted(depth->try)", "s64 wanted = -100"),
     Mutant(
         "winner-swapped",
         "gain->sum > trial->pairs * wanted",
@@ -884,10 +886,11 @@ DEPTH = [
         "gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS",
         "gain = best + 1; false",
     ),
-    Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
-    Mutant("never-contested", "if (gain->sum < -won &&", "if (false &&"),
-    Mutant("contested-by-little", "if (gain->sum < -won &&", "if (gain->sum < 0 &&"),
+    Mutant("bytes-for-all", "return ios;", "return round->bytes;"),
+    Mutant("never-contested", "return won && lost;", "return false;"),
+    Mutant("contested-by-little", "gain->sum < -pairs * wanted / 2", "gain->sum < 0"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
+    Mutant("to-and-fro", "|| (depth->io_raised && cost < old)", ""),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]
 

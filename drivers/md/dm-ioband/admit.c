@@ -96,7 +96,8 @@ enum verdict {
 
 /*
  * May the task have to sleep in the device, as far as is known?  Bios that wait for a worker have
- * no request yet.  Under the pool's lock.
+ * no request yet.  Bios that a policy below delays count, as in the estimate of the workers.  Under
+ * the pool's lock.
  */
 static bool may_sleep_below(struct ioband_io *io)
 {

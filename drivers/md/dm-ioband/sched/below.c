@@ -40,8 +40,8 @@
  *	Without io.max, the 5 bios complete within 2 ms, during one or two trips of b.
  *
  * Nothing tells the flow from others while no bio of these can go to the device.  So if no bio has
- * completed for IOBAND_BELOW_SILENT_NS, one leaf with none in flight may have one beyond the limit,
- * and the next leaf when that has completed.  A stall of the device costs one bio.
+ * completed for IOBAND_BELOW_SILENT_NS, one leaf with none in flight may have one beyond the limit.
+ * The next leaf may when that has completed.  A stall of the device costs one bio.
  *
  *	limit 64; one disk of a volume hangs, and has 64 bios of a.  After 50 ms b may have one bio.
  *	After 16 of these, and 500 ms, a is apart.

@@ -23,7 +23,7 @@
  * Debts have an effect where groups wait for each other.  A reader with one bio in flight leaves
  * most of the in-flight limit free, and suffers from every discard all the same.  So a discard is
  * dispatched only to a group that does not lead the others (ioband_core_may_discard()), as if the
- * limit was one bio, but at least every second.  It does not use up the limit itself.
+ * limit was one bio.  It waits for a second at most, and does not use up the limit itself.
  *
  * 2. The size of splits
  * ---------------------

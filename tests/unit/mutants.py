@@ -591,7 +591,7 @@ BELOW = [
         "				(void)0;",
     ),
     Mutant("minimum-is-apart", " || ioband_min_covers(leaf) ||\n", " ||\n"),
-    Mutant("minimum-stays-apart", "!applies || ioband_min_covers(leaf) || (", "!applies || ("),
+    Mutant("minimum-stays-apart", "(leaf->apart_dirs && ioband_min_covers(leaf))", "false"),
     Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true"),
     Mutant("no-probe", "return leaf && may_probe(core, leaf) ? leaf : NULL;", "return NULL;"),
     Mutant("removed-stays", "	end_apart(core, leaf);\n	list_del_init", "	list_del_init"),

@@ -344,7 +344,8 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 			slow_ios = 0;
 			break;
 		}
-		if (!applies || ioband_min_covers(leaf) || (!leaf->inflight && !leaf->dirs))
+		if (!applies || (!leaf->inflight && !leaf->dirs) ||
+		    (leaf->apart_dirs && ioband_min_covers(leaf)))
 			end_apart(core, leaf);
 		if (!leaf->inflight && !leaf->dirs)
 			list_del_init(&leaf->below);

@@ -144,9 +144,9 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert ("set", "p", None, None, "writes_starved", "3", "5") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
         for kind, device, group, bound in [
-            ("maximum", "io-vg0-one", "device", "rbps=2MiB"),
+            ("maximum", "io-vg0-one", "device:io-vg0-one", "rbps=2MiB"),
             ("maximum", "io-vg0-two", "/ab", "wbps=3KiB riops=4"),
-            ("minimum", "io-vg0-one", "device", "rbps=1MiB"),
+            ("minimum", "io-vg0-one", "device:io-vg0-one", "rbps=1MiB"),
             ("minimum", "io-vg0-two", "/ab", "wbps=3KiB wiops=5"),
         ]:
             assert (kind, "p", device, group, None, "default", bound) in changes
@@ -249,7 +249,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
             device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern
         )
         (change,) = machine.apply()
-        assert change == ("maximum", "p", "io", "device", None, "rbps=9MiB", "default")
+        assert change == ("maximum", "p", "io", "device:io", None, "rbps=9MiB", "default")
         machine.configure(
             device + own.replace("maximum = rbps=9MiB\n", "")
             + pool.replace("slice = 30\nwrites_starved = 9\n", "").replace("measure = ios\n", "")
@@ -579,7 +579,7 @@ def test_insert(machine: Machine) -> None:
         changes = machine.apply()
         assert changes == [
             ("insert", "p", "vg0-one", None, None, None, "/dev/mapper/vg0-one"),
-            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9MiB"),
+            ("maximum", "p", "vg0-one", "device:vg0-one", None, "default", "wbps=9MiB"),
             ("weight", "p", None, "root", None, "default", "5"),
         ]
         (row,) = machine.json("list")

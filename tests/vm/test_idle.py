@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK
+from harness.compete import DISK, competing
 from harness.devices import null_blk
 from harness.disturb import verified
 from harness.guest import Guest
@@ -24,12 +24,7 @@ DEPTH = 8
 def test_it_yields_to_a_reader_and_gets_the_rest(ioband: Guest) -> None:
     """A scrub beside a reader with one I/O at a time; by weight, as idle, and alone."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        ExitStack() as on,
-    ):
-        reader, scrub = (on.enter_context(Cgroup(guest, name)) for name in ("reader", "scrub"))
+    with competing(guest, "reader", "scrub", depth=DEPTH) as (device, (reader, scrub)):
         stream = Stream("scrub", device.path, scrub)
         rival = Stream("reader", device.path, reader, bs="4k", iodepth=1)
         moments = []
@@ -56,12 +51,8 @@ def test_it_yields_to_a_reader_and_gets_the_rest(ioband: Guest) -> None:
 def test_it_yields_with_slices(ioband: Guest) -> None:
     """The slice of an idle group ends when another one has I/O."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, slice=100, measure="time") as device,
-        ExitStack() as on,
-    ):
-        reader, scrub = (on.enter_context(Cgroup(guest, name)) for name in ("reader", "scrub"))
+    names = ("reader", "scrub")
+    with competing(guest, *names, slice=100, measure="time") as (device, (reader, scrub)):
         device.set_weight(scrub, "idle")
         streams = [
             Stream("scrub", device.path, scrub, iodepth=1),

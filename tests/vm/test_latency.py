@@ -5,12 +5,9 @@ The I/O of each job is from fio's log.  Time is instructions executed, so the lo
 the host does not matter.  A test in real time looks for lost bios.
 """
 
-from contextlib import ExitStack
-
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK
-from harness.devices import null_blk
+from harness.compete import competing
 from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
@@ -25,12 +22,7 @@ DEPTH = 8
 def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
     """Group a reads one at a time; the others are throttled for it, and recover afterwards."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        ExitStack() as on,
-    ):
-        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+    with competing(guest, "a", "b", "c", depth=DEPTH) as (device, (a, b, c)):
         device.set_weight(a, 400)
         device.set_weight(b, 200)
         jobs = [
@@ -67,12 +59,7 @@ def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
 def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
     """The writes of the reader's own group are throttled, too."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        ExitStack() as on,
-    ):
-        a, b = (on.enter_context(Cgroup(guest, name)) for name in "ab")
+    with competing(guest, "a", "b", depth=DEPTH) as (device, (a, b)):
         jobs = [
             Stream("read", device.path, a, bs="4k", iodepth=1),
             Stream("own", device.path, a, bs="4k", rw="randwrite", iodepth=8),
@@ -95,12 +82,7 @@ def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
 def test_of_synchronous_writes(ioband: Guest) -> None:
     """Group a writes one at a time; the target of its reads does nothing for it."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        ExitStack() as on,
-    ):
-        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+    with competing(guest, "a", "b", "c", depth=DEPTH) as (device, (a, b, c)):
         device.set_weight(a, 400)
         jobs = [
             Stream("a", device.path, a, bs="4k", iodepth=1, rw="randwrite"),
@@ -129,12 +111,9 @@ def test_of_synchronous_writes(ioband: Guest) -> None:
 def test_of_flushes(ioband: Guest) -> None:
     """A task that only flushes; a preset gives its group the target."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK, memory_backed=1, size_mib=64, cache_size=8) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(
+        guest, "a", "b", depth=DEPTH, disk={"memory_backed": 1, "size_mib": 64, "cache_size": 8}
+    ) as (device, (a, b)):
         device.preset("/a", "write-latency-target", "1")
         load = Load(guest, [Stream("b", device.path, b, bs="4k", rw="randwrite")]).start()
         a.run(f"dd if=/dev/zero of={device.path} bs=4k count=1 oflag=direct")
@@ -155,12 +134,7 @@ def test_of_flushes(ioband: Guest) -> None:
 def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
     """The target of an idle group throttles no other group."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth=DEPTH) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b", depth=DEPTH) as (device, (a, b)):
         device.set_latency(a, 1)
         got = Load(guest, [Stream("b", device.path, b, bs="4k")]).run(2).window()
         assert device.info().brake == 0

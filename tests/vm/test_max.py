@@ -5,11 +5,9 @@ The I/O of each job is from fio's log.  Time is instructions executed, so the lo
 the host does not matter.  A test in real time looks for lost bios.
 """
 
-from contextlib import ExitStack
-
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK, DISK_IOPS, running
+from harness.compete import DISK_IOPS, competing, running
 from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
@@ -31,11 +29,7 @@ def compete(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]
 def test_alone_and_each_way(ioband: Guest) -> None:
     """Throttled without competition; other direction free; all free without a maximum."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        Cgroup(guest, "a") as group,
-    ):
+    with competing(guest, "a") as (device, [group]):
         jobs = {"r": (group, {}), "w": (group, {"rw": "randwrite", "bs": "4k"})}
         device.set_max(group, rbps=8 * MIB, wiops=250)
         assert device.tree()["/a"].max == {"rbps": 8 * MIB, "wiops": 250}
@@ -68,13 +62,9 @@ def test_one_that_is_far_away_costs_no_depth(ioband: Guest) -> None:
 
 def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        ExitStack() as stack,
-    ):
-        paths = ("up", "up/two", "up/one", "other")
-        group = {path: stack.enter_context(Cgroup(guest, path)) for path in paths}
+    paths = ("up", "up/two", "up/one", "other")
+    with competing(guest, *paths) as (device, groups):
+        group = dict(zip(paths, groups, strict=True))
         device.set_weight(group["up"], 1000)
         device.set_weight(group["up/two"], 200)
         device.set_max(group["up"], rbps=12 * MIB)
@@ -88,12 +78,7 @@ def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
 def test_large_bios_count_once(ioband: Guest) -> None:
     """Whether they are split or not."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth="4/65536") as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b", depth="4/65536") as (device, (a, b)):
         device.set_weight(a, 10000)
         device.set_max(a, riops=20)
         got = compete(
@@ -104,11 +89,7 @@ def test_large_bios_count_once(ioband: Guest) -> None:
 
 def test_a_lower_one_holds_at_once(ioband: Guest) -> None:
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        Cgroup(guest, "a") as group,
-    ):
+    with competing(guest, "a") as (device, [group]):
         device.set_max(group, rbps=20 * MIB)
         load = Load(guest, [Stream("r", device.path, group)]).start()
         guest.sleep(0.5)

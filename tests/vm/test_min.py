@@ -5,12 +5,9 @@ The I/O of each job is from fio's log.  Time is instructions executed, so the lo
 the host does not matter.  A test in real time looks for lost bios.
 """
 
-from contextlib import ExitStack
-
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK, DISK_IOPS, running
-from harness.devices import null_blk
+from harness.compete import DISK_IOPS, competing, running
 from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
@@ -24,8 +21,7 @@ MIB = 1 << 20
 def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
     """With any weights and sizes; set and removed under load."""
     guest = ioband
-    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
-        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+    with competing(guest, "a", "b", "c") as (device, (a, b, c)):
         device.set_weight(a, 1)
         device.set_weight(b, 1000)
         device.set_weight(c, 3000)
@@ -55,8 +51,7 @@ def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
 def test_the_larger_one_of_share_and_minimum(ioband: Guest) -> None:
     """Share and minimum do not add up."""
     guest = ioband
-    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
-        a, b = (on.enter_context(Cgroup(guest, name)) for name in "ab")
+    with competing(guest, "a", "b") as (device, (a, b)):
         jobs = [Stream("a", device.path, a, bs="4k"), Stream("b", device.path, b, bs="4k")]
         device.set_weight(a, 200)
         device.set_min(a, riops=300)
@@ -67,10 +62,8 @@ def test_the_larger_one_of_share_and_minimum(ioband: Guest) -> None:
 def test_below_others_and_one_way_only(ioband: Guest) -> None:
     """A minimum of reads below a parent of small weight; writes follow the weights."""
     guest = ioband
-    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
-        up, one, two, other = (
-            on.enter_context(Cgroup(guest, path)) for path in ("up", "up/one", "up/two", "other")
-        )
+    paths = ("up", "up/one", "up/two", "other")
+    with competing(guest, *paths) as (device, (up, one, two, other)):
         device.set_weight(up, 1)
         device.set_weight(other, 1000)
         device.set_min(one, rbps=4 * MIB, wiops=1)

@@ -7,11 +7,8 @@ host is does not matter.
 """
 
 import pytest
-from harness.cgroup import Cgroup
-from harness.compete import DISK, SETTLE_S, running
-from harness.devices import null_blk
+from harness.compete import SETTLE_S, competing, running
 from harness.guest import Guest
-from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 pytestmark = pytest.mark.guest(icount=True)
@@ -22,12 +19,7 @@ REAL_TIME, BEST_EFFORT, IDLE = 1, 2, 3
 def test_levels_compete_in_their_group_alone(ioband: Guest) -> None:
     """By their weights; the bios say their level themselves."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b") as (device, (a, b)):
 
         def level(name: str, prioclass: int, prio: int) -> Stream:
             options: dict[str, object] = {"prioclass": prioclass, "prio": prio}
@@ -59,12 +51,7 @@ def test_levels_compete_in_their_group_alone(ioband: Guest) -> None:
 
 def test_a_priority_wins_nothing_from_other_groups(ioband: Guest) -> None:
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b") as (device, (a, b)):
         got = running(
             device,
             Stream("rt", device.path, a, options={"prioclass": REAL_TIME, "prio": 0}),
@@ -76,12 +63,7 @@ def test_a_priority_wins_nothing_from_other_groups(ioband: Guest) -> None:
 def test_the_level_of_a_task_counts(ioband: Guest) -> None:
     """For reads through the page cache, which on older kernels say nothing themselves."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b") as (device, (a, b)):
         buffered: dict[str, object] = {
             "ioengine": "psync",
             "direct": 0,
@@ -101,12 +83,7 @@ def test_the_level_of_a_task_counts(ioband: Guest) -> None:
 def test_reads_go_before_writes(ioband: Guest) -> None:
     """A reader does not wait for its group's writers, nor do they starve."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth="2") as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b", depth="2") as (device, (a, b)):
         writer = Stream("writer", device.path, a, "randwrite", "4k", 64)
         other = Stream("other", device.path, b, bs="4k")
         one = running(device, Stream("reader", device.path, a, "randread", "4k", 1), writer, other)
@@ -121,12 +98,7 @@ def test_reads_go_before_writes(ioband: Guest) -> None:
 def test_the_ratio_of_reads_to_writes_is_set(ioband: Guest) -> None:
     """While both go on, by a message; other groups have no part in it."""
     guest = ioband
-    with (
-        null_blk(guest, **DISK) as below,
-        Ioband(guest, "d", below, depth="2", writes_starved=1) as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with competing(guest, "a", "b", depth="2", writes_starved=1) as (device, (a, b)):
         load = Load(
             guest,
             [

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl: the table of verbs and their dispatch. */
+/*
+ * iobandctl: the table of verbs and their dispatch.
+ *
+ * main() finds the verb, args_parse() in print/args.c reads its options and operands, and run()
+ * in verbs/ does the rest.  Most verbs read all ioband devices with ioband_load(), ask or change
+ * them with the messages in ioband/query.c, and print a table with print/print.c.  An error is
+ * reported by fail() where it is found, and its exit code is returned up to main().
+ */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,9 +138,8 @@ static const struct verb *find_verb(const char *name)
 			return verbs[i];
 	}
 	near = near_miss(name);
-	fail(EXIT_USAGE, "there is no verb '%s'; %s%s%s'iobandctl help' lists them",
-	     name, near ? "did you mean '" : "", near ? near->name : "",
-	     near ? "'? " : "");
+	fail(EXIT_USAGE, "there is no verb '%s'; %s%s%s'iobandctl help' lists them", name,
+	     near ? "did you mean '" : "", near ? near->name : "", near ? "'? " : "");
 	return NULL;
 }
 

@@ -161,10 +161,10 @@ bool mapper_target_version(unsigned int version[3])
 	return true;
 }
 
-bool mapper_state(const char *name, struct mapped_state *state)
+bool mapper_state(const char *name, struct mapped_device *state)
 {
 	(void)name;
-	*state = (struct mapped_state){ .major = 0 };
+	*state = (struct mapped_device){ .major = 0 };
 	return false;
 }
 

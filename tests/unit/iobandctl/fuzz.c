@@ -295,7 +295,7 @@ static int print_cell(const char *text, bool json)
 	static const struct column column = { "TEXT", "text", COLUMN_TEXT, false };
 	struct table *table = print_table("fuzz", &column, 1, json);
 
-	print_text(table, print_row(table), 0, text);
+	print_text(print_row(table), 0, text);
 	return print_end(table);
 }
 

@@ -154,5 +154,6 @@ void test_bounds(void)
 	CHECK(same(problem.text, "a minimum of wiops=2000 is more than the maximum of wiops=1999"));
 	bounds.of[MAXIMUM].rate[RBPS] = 99 << 20;
 	CHECK(bounds_check(&bounds, &problem));
-	CHECK(same(problem.text, "a minimum of rbps=100MiB is more than the maximum of rbps=99MiB"));
+	CHECK(same(problem.text,
+		   "a minimum of rbps=100MiB is more than the maximum of rbps=99MiB"));
 }

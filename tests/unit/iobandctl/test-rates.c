@@ -101,7 +101,9 @@ void test_maximum_faults(void)
 		{ "rbps=1B", "rbps=1B: it is max" },
 		{ "rbps=1MIB", "rbps=1MIB: it is max" },
 		{ "rbps=MiB", "rbps=MiB: it is max" },
-		{ "riops=1KiB", "riops=1KiB: it is max, or a whole number that may end in K, M, G or T (powers of 1000), such as 2K; several" },
+		{ "riops=1KiB",
+		  "riops=1KiB: it is max, or a whole number that may end in K, M, G or T (powers of 1000), such as 2K; several"
+		},
 		{ "wiops=1KB", "wiops=1KB: it is max" },
 		{ "rbps=MAX", "rbps=MAX: it is max" },
 		{ "rbps=2T", "rbps=2T is too large: at most 1TiB (1099511627776) a" },
@@ -151,7 +153,7 @@ static int reads_list(const char *text, enum bound bound,
 static const struct rates some = { .rate = { 100 << 20, 0, 0, 2000 } };
 static const struct rates odd = { .rate = { 1536, 1000000, 1024, 0 } };
 
-static int texts(uint64_t bytes, const char *wanted)
+static int texts(unsigned long long bytes, const char *wanted)
 {
 	const struct rates rates = { .rate = { bytes } };
 	char *text = rate_text(&rates, MAXIMUM, RBPS);

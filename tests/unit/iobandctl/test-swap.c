@@ -37,11 +37,11 @@ static struct {
 	int clears;
 } dm;
 
-bool mapper_state(const char *name, struct mapped_state *state)
+bool mapper_state(const char *name, struct mapped_device *state)
 {
 	(void)name;
-	*state = (struct mapped_state){ .suspended = dm.suspended,
-					.live = true, .loaded = dm.waiting };
+	*state = (struct mapped_device){ .suspended = dm.suspended,
+					 .loaded = dm.waiting };
 	return true;
 }
 

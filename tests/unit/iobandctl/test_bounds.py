@@ -91,7 +91,7 @@ def test_set_max_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
 @pytest.mark.parametrize(
     ("args", "rc", "says"),
     [
-        (["a"], 2, "set-min takes GROUP and what it is promised: rbps="),
+        (["a"], 2, "set-min takes GROUP and what it is to have at least: rbps="),
         (["a", ""], 2, "no minimum is given"),
         (["a", "rbps=max"], 2, "rbps=max: it is none, or a whole number that may end in K, M"),
         (["a", "rbps=2TiB"], 2, "rbps=2TiB is too large: at most 1TiB (1099511627776) a second"),

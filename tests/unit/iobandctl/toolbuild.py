@@ -12,6 +12,11 @@ from harness.cache import build_dir, locked
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[2] / "tools/iobandctl"
+VERBS = [
+    name.replace("_", "-")
+    for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
+    if name != "help"
+]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
 STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 
@@ -21,6 +26,11 @@ def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[s
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, **options
     )
+
+
+def man_page() -> str:
+    """The manual page, without its markup."""
+    return (SOURCE / "iobandctl.8").read_text().replace("\\-", "-").replace("Fl -", "--")
 
 
 def ask_packages(option: str) -> list[str]:

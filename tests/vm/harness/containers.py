@@ -66,13 +66,14 @@ disabled_plugins = [
 """
 # As the package has it, from another place.  While the host reads a program, the guest's time may
 # pass in leaps.
+START = """Environment=PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStartPre=/sbin/modprobe overlay
+ExecStart={programs}/containerd --config {directory}/config.toml --log-level info"""
 SERVICE = """[Unit]
 After=dbus.service
 [Service]
 Type=notify
-Environment=PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin
-ExecStartPre=/sbin/modprobe overlay
-ExecStart={programs}/containerd --config {directory}/config.toml --log-level info
+{start}
 Delegate=yes
 KillMode=process
 TimeoutStartSec=infinity
@@ -280,21 +281,26 @@ class Containers:
 
     def _start(self, nri: bool) -> None:
         """Have the runtime run, with the image."""
-        guest, programs = self.guest, containerd_programs()
-        self.config = CONFIG.format(
-            directory=DIRECTORY,
-            socket=SOCKET,
-            image=IMAGE,
+        programs = containerd_programs()
+        self._write_files(
+            "config.toml",
+            CONFIG,
+            START,
+            programs=programs,
             nri=NRI_SOCKET,
-            runc=runc_program(),
             systemd=json.dumps(self.systemd),
             no_nri=json.dumps(not nri),
         )
-        unit = SERVICE.format(programs=programs, directory=DIRECTORY)
-        guest.write(f"{DIRECTORY}/config.toml", self.config)
-        guest.write(f"/run/systemd/system/{self.unit}", unit)
         load = f"{programs}/ctr -a {SOCKET} -n k8s.io images import {SHARE}/box.tar"
-        guest.run(f"systemctl start {self.unit} && {load}", timeout=START_S)
+        self.guest.run(f"systemctl start {self.unit} && {load}", timeout=START_S)
+
+    def _write_files(self, name: str, config: str, start: str, **words: object) -> None:
+        """Write a configuration and a unit that starts the runtime, with these words in both."""
+        words |= {"directory": DIRECTORY, "socket": SOCKET, "image": IMAGE, "runc": runc_program()}
+        self.config = config.format(**words)
+        unit = SERVICE.format(start=start.format(**words))
+        self.guest.write(f"{DIRECTORY}/{name}", self.config)
+        self.guest.write(f"/run/systemd/system/{self.unit}", unit)
 
     def restart(self) -> None:
         """Restart the runtime; the containers go on meanwhile."""

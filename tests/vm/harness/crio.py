@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from .cache import cache_dir, locked, progress
-from .containers import DIRECTORY, IMAGE, NRI_SOCKET, SOCKET, START_S, Containers, runc_program
+from .containers import DIRECTORY, NRI_SOCKET, START_S, Containers
 from .golang import go
 from .guest import SHARE
 
@@ -56,18 +56,9 @@ nri_plugin_dir = "{directory}/nri"
 nri_plugin_config_dir = "{directory}/nri"
 """
 POLICY = {"default": [{"type": "insecureAcceptAnything"}]}
-SERVICE = """[Unit]
-After=dbus.service
-[Service]
-Type=notify
-ExecStart={programs}/crio --config {directory}/crio.conf --config-dir {directory}/crio.conf.d
-Delegate=yes
-KillMode=process
-TimeoutStartSec=infinity
-LimitNOFILE=65536
-TasksMax=infinity
-OOMScoreAdjust=-999
-"""
+START = (
+    "ExecStart={programs}/crio --config {directory}/crio.conf --config-dir {directory}/crio.conf.d"
+)
 
 
 def _build(out: Path) -> None:
@@ -99,25 +90,21 @@ class Crio(Containers):
     prefix = "crio"
 
     def _start(self, nri: bool) -> None:
-        guest, programs = self.guest, crio_programs()
-        self.config = CONFIG.format(
-            directory=DIRECTORY,
+        programs = crio_programs()
+        self._write_files(
+            "crio.conf",
+            CONFIG,
+            START,
+            programs=programs,
             storage=STORAGE,
             run=RUN,
-            socket=SOCKET,
-            programs=programs,
-            runc=runc_program(),
-            image=IMAGE,
             driver="systemd" if self.systemd else "cgroupfs",
             nri=json.dumps(nri),
             nri_socket=NRI_SOCKET,
         )
-        guest.write(f"{DIRECTORY}/crio.conf", self.config)
-        guest.write(f"{DIRECTORY}/policy.json", json.dumps(POLICY))
-        unit = SERVICE.format(programs=programs, directory=DIRECTORY)
-        guest.write(f"/run/systemd/system/{self.unit}", unit)
+        self.guest.write(f"{DIRECTORY}/policy.json", json.dumps(POLICY))
         load = (
             f"podman --root={STORAGE} --runroot={RUN} --storage-driver=vfs"
             f" load -q --signature-policy={DIRECTORY}/policy.json -i {SHARE}/box.tar"
         )
-        guest.run(f"{load} && systemctl start {self.unit}", timeout=2 * START_S)
+        self.guest.run(f"{load} && systemctl start {self.unit}", timeout=2 * START_S)

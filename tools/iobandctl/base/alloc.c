@@ -17,22 +17,15 @@ static void *checked(void *memory)
 	return memory;
 }
 
-/**
- * xcalloc() - zeroed memory
- * @count: number of elements
- * @size: bytes of an element
- *
- * Return: the memory, never NULL.
- */
+/* Zeroed memory.  Return: the memory, never NULL. */
 void *xcalloc(size_t count, size_t size)
 {
 	return checked(calloc(count ? count : 1, size));
 }
 
-/**
- * xstrdup() - copy a string
+/*
+ * Copy a string.
  * @text: may be NULL
- *
  * Return: the copy; NULL for NULL.
  */
 char *xstrdup(const char *text)
@@ -40,11 +33,9 @@ char *xstrdup(const char *text)
 	return text ? checked(strdup(text)) : NULL;
 }
 
-/**
- * xstrndup() - copy the beginning of a string
+/*
+ * Copy the beginning of a string.
  * @text: its first byte
- * @length: number of bytes
- *
  * Return: the copy, with a terminating NUL.
  */
 char *xstrndup(const char *text, size_t length)
@@ -52,11 +43,9 @@ char *xstrndup(const char *text, size_t length)
 	return checked(strndup(text, length));
 }
 
-/**
- * xvasprintf() - format into new memory
- * @fmt: printf-like
+/*
+ * Format into new memory.
  * @args: for @fmt
- *
  * Return: the text, never NULL.
  */
 char *xvasprintf(const char *fmt, va_list args)
@@ -67,12 +56,7 @@ char *xvasprintf(const char *fmt, va_list args)
 	return checked(length < 0 ? NULL : text);
 }
 
-/**
- * xasprintf() - format into new memory
- * @fmt: printf-like
- *
- * Return: the text, never NULL.
- */
+/* Format into new memory.  Return: the text, never NULL. */
 char *xasprintf(const char *fmt, ...)
 {
 	va_list args;
@@ -84,14 +68,25 @@ char *xasprintf(const char *fmt, ...)
 	return text;
 }
 
-/**
- * xgrow() - extend an array by one element
+/* Append to a text in memory of its own.  The arguments may lie in the text itself. */
+void xappend(char **text, const char *fmt, ...)
+{
+	char *before = *text, *more;
+	va_list args;
+
+	va_start(args, fmt);
+	more = xvasprintf(fmt, args);
+	va_end(args);
+	*text = xasprintf("%s%s", before, more);
+	free(more);
+	free(before);
+}
+
+/*
+ * Extend an array by one element.
  * @array: the array, NULL if @count is 0
- * @count: its number of elements
- * @size: bytes of an element
  *
  * The allocation doubles, so appending takes amortised constant time.
- *
  * Return: the array, with room for element @count.
  */
 void *xgrow(void *array, size_t count, size_t size)
@@ -101,11 +96,9 @@ void *xgrow(void *array, size_t count, size_t size)
 	return checked(reallocarray(array, count ? 2 * count : 1, size));
 }
 
-/**
- * xmemstream() - open a stream into new memory
+/*
+ * Open a stream into new memory.
  * @text: the written text, valid after the stream is closed; to be freed
- * @size: its length in bytes
- *
  * Return: the stream, never NULL.
  */
 FILE *xmemstream(char **text, size_t *size)

@@ -13,6 +13,7 @@ char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t length);
 __printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
 __printf(1, 2) char *xasprintf(const char *fmt, ...);
+__printf(2, 3) void xappend(char **text, const char *fmt, ...);
 void *xgrow(void *array, size_t count, size_t size);
 FILE *xmemstream(char **text, size_t *size);
 

@@ -64,22 +64,17 @@ static bool is_digits(struct span text)
 #define MOST_SAYS "that is too long: 10s is the most, and none is for no target"
 #define LEAST_SAYS "that is no time: 1us is the least, and none is for no target"
 
-static int wrong_latency(const char *text, const char *what,
-			 struct problem *problem)
+static int wrong_latency(const char *text, const char *what, struct problem *problem)
 {
 	char shown[48];
 
-	return problem_set(problem, "'%s': %s", span_show(span_of(text), shown),
-			   what);
+	return problem_set(problem, "'%s': %s", span_show(span_of(text), shown), what);
 }
 
-/**
- * latency_read() - read a latency target in the notation of the command line
+/*
+ * Read a latency target in the notation of the command line.
  * @text: a number followed by us, ms or s; "none" or "default"
  * @us: the result; 0 for none
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int latency_read(const char *text, uint64_t *us, struct problem *problem)
 {
@@ -99,8 +94,7 @@ int latency_read(const char *text, uint64_t *us, struct problem *problem)
 		return wrong_latency(text, MOST_SAYS, problem);
 	*us *= unit;
 	if (has_point && read_fraction(rest, unit, us))
-		return wrong_latency(text, "a latency comes to whole microseconds",
-				     problem);
+		return wrong_latency(text, "a latency comes to whole microseconds", problem);
 	if (*us > LATENCY_MAX_US)
 		return wrong_latency(text, MOST_SAYS, problem);
 	if (!*us)
@@ -108,12 +102,11 @@ int latency_read(const char *text, uint64_t *us, struct problem *problem)
 	return 0;
 }
 
-/**
- * latency_text() - write a latency target in the notation of the command line
+/*
+ * Write a latency target in the notation of the command line.
  * @us: the target in microseconds
- *
- * Return: the exact number in the largest unit that needs no fraction, or the
- * word for none; to be freed.
+ * Return: the exact number in the largest unit that needs no fraction, or the word for
+ *	none; to be freed.
  */
 char *latency_text(uint64_t us)
 {
@@ -123,33 +116,18 @@ char *latency_text(uint64_t us)
 		return xstrdup(bound_kinds[LATENCY].none);
 	while (us % units[unit].us)
 		unit--;
-	return xasprintf("%llu%s", (unsigned long long)us / units[unit].us,
-			 units[unit].name);
+	return xasprintf("%llu%s", (unsigned long long)us / units[unit].us, units[unit].name);
 }
 
-/**
- * bound_is_set() - check whether a group has a bound of a kind
- * @bounds: of the group
- * @bound: the kind
- *
- * Return: true if it has.
- */
+/* Check whether a group has a bound of a kind. */
 bool bound_is_set(const struct bounds *bounds, enum bound bound)
 {
 	return bound >= LATENCY ? bounds->latency_us[bound - LATENCY] :
 				  rates_are_set(&bounds->of[bound]);
 }
 
-/**
- * bound_is() - compare a bound of a kind
- * @bounds: of one group
- * @other: of another group
- * @bound: the kind
- *
- * Return: true if it is the same.
- */
-bool bound_is(const struct bounds *bounds, const struct bounds *other,
-	      enum bound bound)
+/* Compare a bound of a kind. */
+bool bound_is(const struct bounds *bounds, const struct bounds *other, enum bound bound)
 {
 	return bound >= LATENCY ?
 	       bounds->latency_us[bound - LATENCY] ==
@@ -157,12 +135,7 @@ bool bound_is(const struct bounds *bounds, const struct bounds *other,
 	       rates_are(&bounds->of[bound], &other->of[bound]);
 }
 
-/**
- * bound_copy() - copy a bound of a kind
- * @to: destination
- * @from: source
- * @bound: the kind
- */
+/* Copy a bound of a kind. */
 void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 {
 	if (bound >= LATENCY)
@@ -171,32 +144,24 @@ void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 		to->of[bound] = from->of[bound];
 }
 
-/**
- * bound_read() - read a bound in the notation of the command line
+/*
+ * Read a bound in the notation of the command line.
  * @text: see rates_read() and latency_read()
- * @bound: its kind
  * @bounds: receives it; the other kinds remain unchanged
  * @given: the rates in @text, a bit for each
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 	       unsigned int *given, struct problem *problem)
 {
 	*given = RATES_ALL;
 	if (bound >= LATENCY)
-		return latency_read(text, &bounds->latency_us[bound - LATENCY],
-				    problem);
+		return latency_read(text, &bounds->latency_us[bound - LATENCY], problem);
 	return rates_read(text, bound, &bounds->of[bound], given, problem);
 }
 
-/**
- * bound_text() - write a bound in the notation of the command line
- * @bounds: contains it
- * @bound: its kind
- *
- * Return: text from which bound_read() reads the same bound; to be freed.
+/*
+ * Write a bound in the notation of the command line.  Return: text from which bound_read()
+ * reads the same bound; to be freed.
  */
 char *bound_text(const struct bounds *bounds, enum bound bound)
 {
@@ -204,31 +169,24 @@ char *bound_text(const struct bounds *bounds, enum bound bound)
 				  rates_text(&bounds->of[bound]);
 }
 
-/**
- * bound_list() - write a bound in the notation of lists
- * @bounds: contains it
+/*
+ * Write a bound in the notation of lists.
  * @bound: its kind; the bound must be set
- *
  * Return: the text, to be freed.
  */
 char *bound_list(const struct bounds *bounds, enum bound bound)
 {
 	return bound >= LATENCY ?
-	       xasprintf("%llu",
-			 (unsigned long long)bounds->latency_us[bound - LATENCY]) :
+	       xasprintf("%llu", (unsigned long long)bounds->latency_us[bound - LATENCY]) :
 	       rates_list(&bounds->of[bound], bound);
 }
 
-/**
- * bound_words() - write a bound in the notation of messages
- * @bounds: contains it
- * @bound: its kind
+/*
+ * Write a bound in the notation of messages.
  * @given: the rates to write, a bit for each; the others remain unchanged
- *
  * Return: the words, to be freed.
  */
-char *bound_words(const struct bounds *bounds, enum bound bound,
-		  unsigned int given)
+char *bound_words(const struct bounds *bounds, enum bound bound, unsigned int given)
 {
 	if (bound < LATENCY)
 		return rates_words(&bounds->of[bound], bound, given);
@@ -236,12 +194,7 @@ char *bound_words(const struct bounds *bounds, enum bound bound,
 					     xstrdup(bound_kinds[bound].nothing);
 }
 
-/**
- * bounds_are_set() - check whether a group has any bound
- * @bounds: of the group
- *
- * Return: true if it has.
- */
+/* Check whether a group has any bound. */
 bool bounds_are_set(const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -251,30 +204,21 @@ bool bounds_are_set(const struct bounds *bounds)
 	return false;
 }
 
-/**
- * bounds_conflict() - find a minimum that exceeds its maximum
- * @bounds: of a group
- *
- * Return: the first such rate, or RATES.
- */
+/* Find a minimum that exceeds its maximum.  Return: the first such rate, or RATES. */
 enum rate bounds_conflict(const struct bounds *bounds)
 {
 	const struct rates *max = &bounds->of[MAXIMUM];
 	const struct rates *min = &bounds->of[MINIMUM];
 	int rate = 0;
 
-	while (rate < RATES &&
-	       (!max->rate[rate] || min->rate[rate] <= max->rate[rate]))
+	while (rate < RATES && (!max->rate[rate] || min->rate[rate] <= max->rate[rate]))
 		rate++;
 	return rate;
 }
 
-/**
- * bounds_check() - check that no minimum exceeds its maximum
- * @bounds: of a group
+/*
+ * Check that no minimum exceeds its maximum.
  * @problem: the minimum that exceeds its maximum
- *
- * Return: 0, or -1 with @problem set.
  */
 int bounds_check(const struct bounds *bounds, struct problem *problem)
 {
@@ -285,8 +229,7 @@ int bounds_check(const struct bounds *bounds, struct problem *problem)
 		return 0;
 	most = rate_text(&bounds->of[MAXIMUM], MAXIMUM, rate);
 	least = rate_text(&bounds->of[MINIMUM], MINIMUM, rate);
-	problem_set(problem,
-		    "a minimum of %s=%s is more than the maximum of %s=%s",
+	problem_set(problem, "a minimum of %s=%s is more than the maximum of %s=%s",
 		    rate_names[rate], least, rate_names[rate], most);
 	free(most);
 	free(least);

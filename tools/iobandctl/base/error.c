@@ -29,13 +29,7 @@ static void say(const char *fmt, va_list args)
 	free(text);
 }
 
-/**
- * problem_set() - record an error
- * @problem: receives it
- * @fmt: printf-like
- *
- * Return: -1, so that a parser can return it.
- */
+/* Record an error.  Return: -1, so that a parser can return it. */
 int problem_set(struct problem *problem, const char *fmt, ...)
 {
 	va_list args;
@@ -46,11 +40,9 @@ int problem_set(struct problem *problem, const char *fmt, ...)
 	return -1;
 }
 
-/**
- * fail() - report an error and its remedy
+/*
+ * Report an error and its remedy.
  * @code: the exit code for it
- * @fmt: printf-like
- *
  * Return: @code, so that a verb can return it.
  */
 int fail(enum exit_code code, const char *fmt, ...)
@@ -63,9 +55,8 @@ int fail(enum exit_code code, const char *fmt, ...)
 	return code;
 }
 
-/**
- * fail_into() - record failures and notes, for a verb that uses the whole
- * screen
+/*
+ * Record failures and notes, for a verb that uses the whole screen.
  * @problem: receives the last one; NULL restores output on stderr
  */
 void fail_into(struct problem *problem)
@@ -73,10 +64,7 @@ void fail_into(struct problem *problem)
 	instead = problem;
 }
 
-/**
- * note() - print a message that is not an error
- * @fmt: printf-like
- */
+/* Print a message that is not an error. */
 void note(const char *fmt, ...)
 {
 	va_list args;
@@ -86,10 +74,9 @@ void note(const char *fmt, ...)
 	va_end(args);
 }
 
-/**
- * note_in_log() - write to the system log, which may show on a terminal
+/*
+ * Write to the system log, which may show on a terminal.
  * @priority: as for syslog(3)
- * @fmt: printf-like
  */
 void note_in_log(int priority, const char *fmt, ...)
 {
@@ -105,11 +92,9 @@ void note_in_log(int priority, const char *fmt, ...)
 	free(text);
 }
 
-/**
- * exit_code_of() - convert an errno to an exit code
+/*
+ * Convert an errno to an exit code.
  * @error: positive errno
- *
- * Return: the exit code.
  */
 enum exit_code exit_code_of(int error)
 {

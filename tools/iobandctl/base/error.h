@@ -6,7 +6,13 @@
 
 #include "base/defs.h"
 
-/* Exit codes; the manual page documents them, scripts rely on them. */
+/*
+ * Exit codes; the manual page documents them, scripts rely on them.
+ *
+ * Most functions return int: an exit code, and the error has been reported by fail() if it is
+ * not EXIT_OK.  Pure functions, which have an argument @problem, return 0, or -1 with @problem
+ * set.  Functions of kernel/ return 0 or a negative errno.
+ */
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,	/* none of the following */
@@ -19,12 +25,9 @@ enum exit_code {
 	EXIT_CHANGES = 8,	/* not a failure: --exit-code, and there are changes */
 };
 
-/**
- * struct problem - what a pure function found wrong
- * @text: a sentence without a full stop
- */
+/* What a pure function found wrong. */
 struct problem {
-	char text[512];
+	char text[512];	/* a sentence without a full stop */
 };
 
 __printf(2, 3) int problem_set(struct problem *problem, const char *fmt, ...);
@@ -33,5 +36,11 @@ void fail_into(struct problem *problem);
 __printf(1, 2) void note(const char *fmt, ...);
 __printf(2, 3) void note_in_log(int priority, const char *fmt, ...);
 enum exit_code exit_code_of(int error);
+
+/* The exit code of two steps that are both made. */
+static inline int first_failure(int first, int second)
+{
+	return first == EXIT_OK ? second : first;
+}
 
 #endif

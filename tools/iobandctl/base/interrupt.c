@@ -18,11 +18,7 @@ void interrupt_hold(sigset_t *before)
 	sigprocmask(SIG_SETMASK, &all, before);
 }
 
-/**
- * interrupt_check() - check whether a signal that ends the program is pending
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Check whether a signal that ends the program is pending. */
 int interrupt_check(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -32,8 +28,7 @@ int interrupt_check(void)
 		return EXIT_OK;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		if (sigismember(&pending, ends[i]) == 1)
-			return fail(EXIT_FAILED, "interrupted: %s",
-				    strsignal(ends[i]));
+			return fail(EXIT_FAILED, "interrupted: %s", strsignal(ends[i]));
 	}
 	return EXIT_OK;
 }

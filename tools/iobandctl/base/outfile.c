@@ -14,8 +14,7 @@
 
 static int report(const struct outfile *outfile, int error)
 {
-	return fail(exit_code_of(error), "cannot write %s: %s", outfile->path,
-		    strerror(error));
+	return fail(exit_code_of(error), "cannot write %s: %s", outfile->path, strerror(error));
 }
 
 /* Give the file the mode that open() would have given it. */
@@ -27,12 +26,10 @@ static int set_mode(int fd)
 	return fchmod(fd, 0666 & ~mask);
 }
 
-/**
- * outfile_begin() - begin to write a file
+/*
+ * Begin to write a file.
  * @outfile: the result, for outfile_end()
  * @path: the file; it must outlive @outfile
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int outfile_begin(struct outfile *outfile, const char *path)
 {
@@ -55,13 +52,11 @@ int outfile_begin(struct outfile *outfile, const char *path)
 	return report(outfile, error);
 }
 
-/**
- * outfile_end() - replace the previous file
+/*
+ * Replace the previous file.
  * @outfile: from outfile_begin()
  *
  * The file is not synced to the disk: its contents are useless after a crash.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int outfile_end(struct outfile *outfile)
 {

@@ -4,16 +4,11 @@
 
 #include <stdio.h>
 
-/**
- * struct outfile - a file that is being written beside the one it is to replace
- * @path: the one to replace
- * @beside: where it is written meanwhile
- * @stream: to write to
- */
+/* A file that is being written beside the one it is to replace. */
 struct outfile {
-	const char *path;
-	char *beside;
-	FILE *stream;
+	const char *path;	/* the one to replace */
+	char *beside;	/* where it is written meanwhile */
+	FILE *stream;	/* to write to */
 };
 
 int outfile_begin(struct outfile *outfile, const char *path);

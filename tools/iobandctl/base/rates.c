@@ -39,23 +39,15 @@ const char *const rate_names[RATES] = {
 
 static const char suffixes[] = "KMGT";
 
-/**
- * rate_is_bytes() - distinguish rates of bytes from rates of I/Os
- * @rate: the rate
- *
- * Return: true for bytes, false for I/Os.
+/*
+ * Distinguish rates of bytes from rates of I/Os.  Return: true for bytes, false for I/Os.
  */
 bool rate_is_bytes(enum rate rate)
 {
 	return rate == RBPS || rate == WBPS;
 }
 
-/**
- * rates_are_set() - check whether any rate is bounded
- * @rates: the rates
- *
- * Return: true if one is.
- */
+/* Check whether any rate is bounded. */
 bool rates_are_set(const struct rates *rates)
 {
 	for (int rate = 0; rate < RATES; rate++) {
@@ -65,13 +57,7 @@ bool rates_are_set(const struct rates *rates)
 	return false;
 }
 
-/**
- * rates_are() - compare rates
- * @rates: one set of rates
- * @other: another set
- *
- * Return: true if they are equal.
- */
+/* Compare rates. */
 bool rates_are(const struct rates *rates, const struct rates *other)
 {
 	return !memcmp(rates->rate, other->rate, sizeof(rates->rate));
@@ -151,16 +137,12 @@ static int find_rate(struct span word, enum bound bound, struct span *value,
 			   span_show(word, shown), bound_kinds[bound].noun);
 }
 
-/**
- * rates_read() - read rates in the notation of the command line
- * @text: one or more of rbps=, wbps=, riops= and wiops=, separated by blanks,
- *	each followed by a number or the word for none; or "default"
- * @bound: the kind of bound
+/*
+ * Read rates in the notation of the command line.
+ * @text: one or more of rbps=, wbps=, riops= and wiops=, separated by blanks, each followed
+ *	by a number or the word for none; or "default"
  * @rates: the result; 0 for each rate absent from @text
  * @given: the rates in @text, a bit for each; all with "default"
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int rates_read(const char *text, enum bound bound, struct rates *rates,
 	       unsigned int *given, struct problem *problem)
@@ -177,8 +159,7 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 		if (rate < 0)
 			return -1;
 		if (*given & 1U << rate)
-			return problem_set(problem, "%s= is given twice",
-					   rate_names[rate]);
+			return problem_set(problem, "%s= is given twice", rate_names[rate]);
 		if (read_rate(value, rate, bound, &rates->rate[rate], problem))
 			return -1;
 	}
@@ -189,12 +170,9 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 			   bound_kinds[bound].noun);
 }
 
-/**
- * rates_read_list() - read rates in the notation of lists
+/*
+ * Read rates in the notation of lists.
  * @list: four numbers or words for none, separated by commas
- * @bound: the kind of bound
- * @rates: the result
- *
  * Return: false if @list is malformed, or bounds nothing.
  */
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates)
@@ -250,12 +228,10 @@ static bool is_plain(struct span word, enum rate rate)
 	       strchr(suffixes, value.start[value.length - 1]);
 }
 
-/**
- * rates_plain() - find a rate of bytes with a unit that used to be a power of 1024
+/*
+ * Find a rate of bytes with a unit that used to be a power of 1024.
  * @text: rates as people write them
  * @word: the first such rate
- *
- * Return: whether there is one.
  */
 bool rates_plain(const char *text, struct span *word)
 {
@@ -268,12 +244,10 @@ bool rates_plain(const char *text, struct span *word)
 	return false;
 }
 
-/**
- * rate_plain() - the same for one rate
+/*
+ * The same for one rate.
  * @text: rates as people write them
- * @rate: the rate
  * @word: the rate in @text
- *
  * Return: whether it has such a unit.
  */
 bool rate_plain(const char *text, enum rate rate, struct span *word)
@@ -287,36 +261,30 @@ bool rate_plain(const char *text, enum rate rate, struct span *word)
 	return false;
 }
 
-/**
- * rates_explicit() - read plain units of bytes as powers of 1024, as former versions did
+/*
+ * Read plain units of bytes as powers of 1024, as former versions did.
  * @text: rates in the notation of the command line
- *
  * Return: the same text with KiB and the like in place of K and the like; to be freed.
  */
 char *rates_explicit(const char *text)
 {
 	struct span rest = span_of(text), word;
-	char *all = xstrdup(""), *longer;
+	char *all = xstrdup("");
 
 	while (span_word(&rest, &word)) {
 		char *one = xstrndup(word.start, word.length);
 		struct span plain;
 
-		longer = xasprintf("%s%s%s%s", all, *all ? " " : "", one,
-				   rates_plain(one, &plain) ? "iB" : "");
+		xappend(&all, "%s%s%s", *all ? " " : "", one,
+			rates_plain(one, &plain) ? "iB" : "");
 		free(one);
-		free(all);
-		all = longer;
 	}
 	return all;
 }
 
-/**
- * rate_text() - write one rate of a bound in the notation of the command line
- * @rates: the rates
- * @bound: the kind of bound
+/*
+ * Write one rate of a bound in the notation of the command line.
  * @rate: the rate to write
- *
  * Return: the exact number, or the word for none; to be freed.
  */
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)
@@ -325,39 +293,25 @@ char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)
 				   xstrdup(bound_kinds[bound].none);
 }
 
-/* Join "key=text" of each text that is not NULL; "default" if all are NULL. */
-static char *join(char *const texts[RATES])
-{
-	char *joined = xstrdup(""), *longer;
-
-	for (int rate = 0; rate < RATES; rate++) {
-		if (!texts[rate])
-			continue;
-		longer = xasprintf("%s%s%s=%s", joined, *joined ? " " : "",
-				   rate_names[rate], texts[rate]);
-		free(joined);
-		joined = longer;
-	}
-	if (*joined)
-		return joined;
-	free(joined);
-	return xstrdup("default");
-}
-
+/* Join "key=text" of each text that is not NULL, and free it; "default" if all are NULL. */
 static char *join_and_free(char *texts[RATES])
 {
-	char *joined = join(texts);
+	char *joined = xstrdup("");
 
-	for (int rate = 0; rate < RATES; rate++)
+	for (int rate = 0; rate < RATES; rate++) {
+		if (texts[rate])
+			xappend(&joined, "%s%s=%s", *joined ? " " : "", rate_names[rate],
+				texts[rate]);
 		free(texts[rate]);
+	}
+	if (!*joined)
+		xappend(&joined, "default");
 	return joined;
 }
 
-/**
- * rates_text() - write rates in the notation of the command line
- * @rates: the rates
- *
- * Return: text from which rates_read() reads the same rates; to be freed.
+/*
+ * Write rates in the notation of the command line.  Return: text from which rates_read()
+ * reads the same rates; to be freed.
  */
 char *rates_text(const struct rates *rates)
 {
@@ -376,38 +330,28 @@ static char *plain(uint64_t number, enum bound bound)
 			xstrdup(bound_kinds[bound].nothing);
 }
 
-/**
- * rates_list() - write rates in the notation of lists
- * @rates: the rates
- * @bound: the kind of bound
- *
- * Return: text from which rates_read_list() reads the same rates; to be freed.
+/*
+ * Write rates in the notation of lists.  Return: text from which rates_read_list() reads
+ * the same rates; to be freed.
  */
 char *rates_list(const struct rates *rates, enum bound bound)
 {
-	char *list = NULL, *longer, *number;
+	char *list = xstrdup(""), *number;
 
 	for (int rate = 0; rate < RATES; rate++) {
 		number = plain(rates->rate[rate], bound);
-		longer = xasprintf("%s%s%s", list ? list : "", list ? "," : "",
-				   number);
+		xappend(&list, "%s%s", *list ? "," : "", number);
 		free(number);
-		free(list);
-		list = longer;
 	}
 	return list;
 }
 
-/**
- * rates_words() - write rates in the notation of messages
- * @rates: the rates
- * @bound: the kind of bound
+/*
+ * Write rates in the notation of messages.
  * @given: the rates to write, a bit for each; the others remain unchanged
- *
  * Return: the words, to be freed.
  */
-char *rates_words(const struct rates *rates, enum bound bound,
-		  unsigned int given)
+char *rates_words(const struct rates *rates, enum bound bound, unsigned int given)
 {
 	char *texts[RATES] = { NULL };
 	bool all_none = given == RATES_ALL && !rates_are_set(rates);
@@ -419,10 +363,9 @@ char *rates_words(const struct rates *rates, enum bound bound,
 	return join_and_free(texts);
 }
 
-/**
- * rates_numbers() - write the rates that are set as plain numbers
+/*
+ * Write the rates that are set as plain numbers.
  * @rates: the rates; at least one is set
- *
  * Return: text from which rates_read() reads the same rates; to be freed.
  */
 char *rates_numbers(const struct rates *rates)

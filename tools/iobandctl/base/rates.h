@@ -20,33 +20,21 @@ enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 #define RATES_ALL ((1U << RATES) - 1)
 
 /* The kinds of bounds: maximum and minimum rates, latency targets of reads and of writes. */
-enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, WRITE_LATENCY,
-	BOUNDS };
+enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, WRITE_LATENCY, BOUNDS };
 
-/**
- * struct rates - a maximum or a minimum of a group
- * @rate: per second; 0 without a bound
- */
+/* A maximum or a minimum of a group. */
 struct rates {
-	uint64_t rate[RATES];
+	uint64_t rate[RATES];	/* per second; 0 without a bound */
 };
 
-/**
- * struct bound_kind - the notation of a kind of bound
- * @key: its key in lists
- * @message: the message that sets it
- * @nothing: no bound, in lists and messages
- * @none: no bound, on the command line
- * @noun: its name, which is also its key in the configuration
- * @nouns: the plural of @noun
- */
+/* The notation of a kind of bound. */
 struct bound_kind {
 	const char *key;
-	const char *message;
-	const char *nothing;
-	const char *none;
-	const char *noun;
-	const char *nouns;
+	const char *message;	/* the message that sets it */
+	const char *nothing;	/* no bound, in lists and messages */
+	const char *none;	/* no bound, on the command line */
+	const char *noun;	/* its name, which is also its key in the configuration */
+	const char *nouns;	/* the plural of @noun */
 };
 
 extern const struct bound_kind bound_kinds[BOUNDS];
@@ -65,7 +53,6 @@ char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
 char *rates_text(const struct rates *rates);
 char *rates_numbers(const struct rates *rates);
 char *rates_list(const struct rates *rates, enum bound bound);
-char *rates_words(const struct rates *rates, enum bound bound,
-		  unsigned int given);
+char *rates_words(const struct rates *rates, enum bound bound, unsigned int given);
 
 #endif

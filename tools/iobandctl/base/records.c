@@ -2,11 +2,7 @@
 /* The state that iobandctl keeps between its runs, until a reboot. */
 #include "base/records.h"
 
-/**
- * records_directory() - the directory of that state
- *
- * Return: the directory, which may not exist.
- */
+/* The directory of that state.  Return: the directory, which may not exist. */
 const char *records_directory(void)
 {
 	return "/run/iobandctl";

@@ -4,12 +4,7 @@
 
 #include "base/roots.h"
 
-/**
- * roots_is() - see whether only root may write a file or a directory
- * @info: of it
- *
- * Return: whether it is so.
- */
+/* See whether only root may write a file or a directory. */
 bool roots_is(const struct stat *info)
 {
 	return info->st_uid == geteuid() && !(info->st_mode & 0022);

@@ -12,18 +12,16 @@
 #include "base/show.h"
 #include "base/words.h"
 
-/**
- * show() - make a line of text fit to be seen
+/*
+ * Make a line of text fit to be seen.
  * @text: any string
  * @stream: where it will go; a terminal without UTF-8 gets ASCII only, as it may take a
  *	byte of a letter for a control character
- *
  * Return: the line, to be freed.
  */
 char *show(const char *text, FILE *stream)
 {
-	bool ascii = isatty(fileno(stream)) &&
-		     strcmp(nl_langinfo(CODESET), "UTF-8");
+	bool ascii = isatty(fileno(stream)) && strcmp(nl_langinfo(CODESET), "UTF-8");
 
 	return text_visible(text, ascii);
 }

@@ -13,13 +13,10 @@
 #include "base/weight.h"
 #include "base/words.h"
 
-/**
- * weight_read() - read a weight in the notation of the command line
+/*
+ * Read a weight in the notation of the command line.
  * @text: 1..10000, "idle" or "default"
  * @weight: the number, IOBAND_WEIGHT_IDLE, or 0 for "default"
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int weight_read(const char *text, uint64_t *weight, struct problem *problem)
 {
@@ -33,10 +30,9 @@ int weight_read(const char *text, uint64_t *weight, struct problem *problem)
 			   span_show(span_of(text), shown));
 }
 
-/**
- * weight_of() - the weight in a text
+/*
+ * The weight in a text.
  * @text: as for weight_read(); NULL is the default
- *
  * Return: the weight; 0 for the default, and for another text.
  */
 uint64_t weight_of(const char *text)
@@ -45,40 +41,29 @@ uint64_t weight_of(const char *text)
 
 	if (text && !strcmp(text, "idle"))
 		return IOBAND_WEIGHT_IDLE;
-	return text && span_u64(span_of(text), IOBAND_WEIGHT_MAX, &weight) ?
-	       weight : 0;
+	return text && span_u64(span_of(text), IOBAND_WEIGHT_MAX, &weight) ? weight : 0;
 }
 
-/**
- * weight_text() - write a weight in the notation of the command line
- * @weight: the weight
- *
- * Return: the text, to be freed.
- */
+/* Write a weight in the notation of the command line.  Return: the text, to be freed. */
 char *weight_text(uint64_t weight)
 {
 	if (weight == IOBAND_WEIGHT_IDLE)
 		return xstrdup("idle");
-	return weight ? xasprintf("%llu", (unsigned long long)weight) :
-			xstrdup("default");
+	return weight ? xasprintf("%llu", (unsigned long long)weight) : xstrdup("default");
 }
 
-/**
- * weight_number() - the number of a weight in lists
- * @weight: the weight of a group
- *
- * Return: the weight, as that of the group beside others; 0 for idle.
+/*
+ * The number of a weight in lists.  Return: the weight, as that of the group beside others;
+ * 0 for idle.
  */
 uint64_t weight_number(uint64_t weight)
 {
 	return weight == IOBAND_WEIGHT_IDLE ? 0 : weight;
 }
 
-/**
- * weight_of_number() - the weight of a number in lists
+/*
+ * The weight of a number in lists.
  * @number: as from weight_number()
- *
- * Return: the weight.
  */
 uint64_t weight_of_number(uint64_t number)
 {

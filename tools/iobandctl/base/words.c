@@ -9,11 +9,9 @@
 #include "base/defs.h"
 #include "base/words.h"
 
-/**
- * span_of() - a whole string
+/*
+ * A whole string.
  * @text: the string, which must outlive the span
- *
- * Return: the span.
  */
 struct span span_of(const char *text)
 {
@@ -43,11 +41,10 @@ static bool until(struct span *rest, char separator, struct span *piece)
 	return true;
 }
 
-/**
- * span_line() - take the first line
+/*
+ * Take the first line.
  * @rest: shortened by the line and its newline
  * @line: the line, without the newline
- *
  * Return: false at the end of the text.
  */
 bool span_line(struct span *rest, struct span *line)
@@ -55,11 +52,10 @@ bool span_line(struct span *rest, struct span *line)
 	return until(rest, '\n', line);
 }
 
-/**
- * span_word() - take the first word of a line
+/*
+ * Take the first word of a line.
  * @rest: shortened by the word and the blanks around it
  * @word: the word, never empty
- *
  * Return: false if only blanks are left.
  */
 bool span_word(struct span *rest, struct span *word)
@@ -81,12 +77,10 @@ void span_item(struct span *rest, char separator, struct span *item)
 		*item = *rest;
 }
 
-/**
- * span_key() - split key=value at its first equal sign
- * @word: the word
+/*
+ * Split key=value at its first equal sign.
  * @key: the text before the sign
  * @value: the text after it, may be empty
- *
  * Return: false if there is no sign, or no key before it.
  */
 bool span_key(struct span word, struct span *key, struct span *value)
@@ -100,25 +94,16 @@ bool span_key(struct span word, struct span *key, struct span *value)
 	return true;
 }
 
-/**
- * span_is() - compare with a string
- * @span: the span
- * @text: the string
- *
- * Return: true if they are equal.
- */
+/* Compare with a string. */
 bool span_is(struct span span, const char *text)
 {
-	return span.length == strlen(text) &&
-	       !memcmp(span.start, text, span.length);
+	return span.length == strlen(text) && !memcmp(span.start, text, span.length);
 }
 
-/**
- * span_u64() - read a decimal number
+/*
+ * Read a decimal number.
  * @span: digits only: no sign, no blank
  * @max: largest number accepted
- * @value: the number
- *
  * Return: false if it is no number or larger than @max.
  */
 bool span_u64(struct span span, uint64_t max, uint64_t *value)
@@ -138,18 +123,15 @@ bool span_u64(struct span span, uint64_t max, uint64_t *value)
 	return number <= max;
 }
 
-/**
- * span_copy() - copy to a buffer
+/*
+ * Copy to a buffer.
  * @span: not empty, without NUL bytes
  * @buffer: the copy, terminated by NUL
- * @size: bytes of the buffer
- *
  * Return: false if it does not fit.
  */
 bool span_copy(struct span span, char *buffer, size_t size)
 {
-	if (!span.length || span.length >= size ||
-	    memchr(span.start, 0, span.length))
+	if (!span.length || span.length >= size || memchr(span.start, 0, span.length))
 		return false;
 	memcpy(buffer, span.start, span.length);
 	buffer[span.length] = 0;
@@ -170,10 +152,9 @@ static int octal(struct span span)
 	return value > 0 && value < 256 ? value : -1;
 }
 
-/**
- * span_unescape() - read a text that has bytes written as \ooo
+/*
+ * Read a text that has bytes written as \ooo.
  * @span: the escaped text
- *
  * Return: the text, to be freed; NULL if an escape is malformed.
  */
 char *span_unescape(struct span span)
@@ -283,11 +264,9 @@ static bool is_odd_in_word(unsigned int code)
 	return code == ' ' || code == '\\' || is_invisible(code);
 }
 
-/**
- * text_escape() - write blanks, backslashes, invisible characters and bytes
- * that are not UTF-8 as \ooo
+/*
+ * Write blanks, backslashes, invisible characters and bytes that are not UTF-8 as \ooo.
  * @text: any string
- *
  * Return: one word, to be freed.
  */
 char *text_escape(const char *text)
@@ -297,14 +276,12 @@ char *text_escape(const char *text)
 
 static bool is_odd_in_pattern(unsigned int code)
 {
-	return is_odd_in_word(code) || code == '*' || code == '?' ||
-	       code == '[' || code == ']';
+	return is_odd_in_word(code) || code == '*' || code == '?' || code == '[' || code == ']';
 }
 
-/**
- * text_escape_pattern() - text_escape(), with *, ?, [ and ] as \ooo too
+/*
+ * text_escape(), with *, ?, [ and ] as \ooo too.
  * @text: any string
- *
  * Return: one word, to be freed.
  */
 char *text_escape_pattern(const char *text)
@@ -318,10 +295,9 @@ static bool is_never_odd(unsigned int code)
 	return false;
 }
 
-/**
- * text_utf8() - write only the bytes that are not UTF-8 as \ooo
+/*
+ * Write only the bytes that are not UTF-8 as \ooo.
  * @text: any string
- *
  * Return: the text, to be freed.
  */
 char *text_utf8(const char *text)
@@ -334,11 +310,10 @@ static bool is_odd_in_ascii(unsigned int code)
 	return code > 0x7e || is_invisible(code);
 }
 
-/**
- * text_visible() - write invisible characters and bytes that are not UTF-8 as \ooo
+/*
+ * Write invisible characters and bytes that are not UTF-8 as \ooo.
  * @text: any string
  * @ascii: write other characters beyond ASCII as \ooo too
- *
  * Return: one line, to be freed.
  */
 char *text_visible(const char *text, bool ascii)
@@ -350,14 +325,12 @@ static char *escape_in_json(char *end, unsigned int code)
 {
 	if (code < 0x10000)
 		return end + sprintf(end, "\\u%04x", code);
-	return end + sprintf(end, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
-			     0xdc00 + (code & 0x3ff));
+	return end + sprintf(end, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
 }
 
-/**
- * text_json() - write invisible characters except newlines as \uXXXX
+/*
+ * Write invisible characters except newlines as \uXXXX.
  * @json: JSON in UTF-8, with such characters only in strings
- *
  * Return: the same JSON, to be freed.
  */
 char *text_json(const char *json)
@@ -377,18 +350,22 @@ char *text_json(const char *json)
 	return escaped;
 }
 
-/**
- * span_show() - shorten a span for an error message
- * @span: the span
+/* The rest of a text after its prefix; NULL for another text, and for NULL. */
+const char *text_after(const char *text, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return text && !strncmp(text, prefix, length) ? text + length : NULL;
+}
+
+/*
+ * Shorten a span for an error message.
  * @buffer: receives its beginning
- *
- * Return: @buffer.
  */
 const char *span_show(struct span span, char buffer[48])
 {
 	int shown = span.length > 43 ? 43 : span.length;
 
-	sprintf(buffer, "%.*s%s", shown, span.start,
-		span.length > 43 ? "..." : "");
+	sprintf(buffer, "%.*s%s", shown, span.start, span.length > 43 ? "..." : "");
 	return buffer;
 }

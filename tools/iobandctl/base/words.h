@@ -6,14 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * struct span - a part of a text in another buffer
- * @start: first byte
- * @length: in bytes; no terminating NUL
- */
+/* A part of a text in another buffer. */
 struct span {
-	const char *start;
-	size_t length;
+	const char *start;	/* first byte */
+	size_t length;	/* in bytes; no terminating NUL */
 };
 
 struct span span_of(const char *text);
@@ -30,6 +26,7 @@ char *text_escape_pattern(const char *text);
 char *text_utf8(const char *text);
 char *text_visible(const char *text, bool ascii);
 char *text_json(const char *json);
+const char *text_after(const char *text, const char *prefix);
 const char *span_show(struct span span, char buffer[48]);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/words.h"
 #include "cgroup/cgroup.h"
 
@@ -23,23 +24,17 @@ static const char *strip_root(const char *root, const char *path)
 
 	while (length && root[length - 1] == '/')
 		length--;
-	if (!strncmp(path, root, length) &&
-	    (!path[length] || path[length] == '/'))
+	if (!strncmp(path, root, length) && (!path[length] || path[length] == '/'))
 		return path + length;
 	return path;
 }
 
-/**
- * cgroup_path() - the path of a cgroup in its hierarchy
+/*
+ * The path of a cgroup in its hierarchy.
  * @root: where the hierarchy is mounted
- * @spelled: the directory, or the path in the hierarchy with or without a
- *	leading slash
- * @path: the result
- * @problem: the error
+ * @spelled: the directory, or the path in the hierarchy with or without a leading slash
  *
  * Only the text is examined, not the file system.
- *
- * Return: 0, or -1 with @problem set.
  */
 int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem)
@@ -56,11 +51,9 @@ int cgroup_path(const char *root, const char *spelled,
 		if (!part.length || span_is(part, "."))
 			continue;
 		if (span_is(part, ".."))
-			return problem_set(problem, "'%.256s' has a '..' in it",
-					   spelled);
+			return problem_set(problem, "'%.256s' has a '..' in it", spelled);
 		if (length + part.length + 2 > CGROUP_PATH_SIZE)
-			return problem_set(problem,
-					   "the path of a cgroup is too long");
+			return problem_set(problem, "the path of a cgroup is too long");
 		path[length++] = '/';
 		memcpy(path + length, part.start, part.length);
 		length += part.length;
@@ -69,19 +62,15 @@ int cgroup_path(const char *root, const char *spelled,
 	return 0;
 }
 
-static char *file_in(const struct hierarchy *hierarchy, const char *path,
-		     const char *file)
+static char *file_in(const struct hierarchy *hierarchy, const char *path, const char *file)
 {
 	return xasprintf("%s%s%s%s", hierarchy->root,
 			 strcmp(path, "/") ? path : "", *file ? "/" : "", file);
 }
 
-/**
- * cgroup_exists() - check whether a cgroup exists
- * @hierarchy: its hierarchy
+/*
+ * Check whether a cgroup exists.
  * @path: as from cgroup_path()
- *
- * Return: true if so.
  */
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 {
@@ -92,35 +81,28 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 	return exists;
 }
 
-/**
- * hierarchy_is_whole() - check whether paths begin at the root of all cgroups
- * @hierarchy: the hierarchy
- *
- * In a cgroup namespace, or with a part of the hierarchy mounted, paths begin
- * elsewhere, and the kernel does not report where.
- *
+/*
+ * Check whether paths begin at the root of all cgroups.  In a cgroup namespace, or with a
+ * part of the hierarchy mounted, paths begin elsewhere, and the kernel does not report
+ * where.
  * Return: true if the mounted directory is the root of all cgroups.
  */
 bool hierarchy_is_whole(const struct hierarchy *hierarchy)
 {
 	/* Every cgroup but the root has the first file, only the root has the second. */
 	bool is_v2 = hierarchy->version == 2;
-	char *name = file_in(hierarchy, "/",
-			     is_v2 ? "cgroup.events" : "release_agent");
+	char *name = file_in(hierarchy, "/", is_v2 ? "cgroup.events" : "release_agent");
 	bool exists = !access(name, F_OK);
 
 	free(name);
 	return exists != is_v2;
 }
 
-/**
- * cgroup_is() - check whether a path still names the same cgroup
- * @hierarchy: its hierarchy
+/*
+ * Check whether a path still names the same cgroup.
  * @path: as from cgroup_path()
  * @id: its earlier id
- *
- * Return: true if so; false if the cgroup was removed, even if a new one has
- * the path.
+ * Return: true if so; false if the cgroup was removed, even if a new one has the path.
  */
 bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 {
@@ -132,43 +114,32 @@ bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 	return is;
 }
 
-/**
- * cgroup_has_io() - check whether the io controller is enabled for a cgroup
+/*
+ * Check whether the io controller is enabled for a cgroup.
  * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
  *
  * The parent enables it.
- *
- * Return: true if so.
  */
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
 	char *name = file_in(hierarchy, path, "cgroup.controllers");
-	FILE *file = fopen(name, "re");
 	char controllers[1024] = "";
 	struct span rest, word;
 	bool found = false;
 
+	infile_line(name, controllers, sizeof(controllers));
 	free(name);
-	if (!file)
-		return false;
-	if (fgets(controllers, sizeof(controllers), file)) {
-		controllers[strcspn(controllers, "\n")] = 0;
-		rest = span_of(controllers);
-		while (!found && span_word(&rest, &word))
-			found = span_is(word, "io");
-	}
-	fclose(file);
+	rest = span_of(controllers);
+	while (!found && span_word(&rest, &word))
+		found = span_is(word, "io");
 	return found;
 }
 
-/**
- * cgroup_is_populated() - check whether a cgroup or its descendants have
- * processes
+/*
+ * Check whether a cgroup or its descendants have processes.
  * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
- *
- * Return: true if so.
  */
 bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 {
@@ -186,20 +157,15 @@ bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 }
 
 /* Append to @how the command that enables io for the first @length bytes of a path. */
-static char *explain_part(const struct hierarchy *hierarchy, const char *path,
-			  size_t length, char *how)
+static void explain_part(const struct hierarchy *hierarchy, const char *path, size_t length,
+			 char **how)
 {
-	char *part = xstrndup(path, length), *longer;
+	char *part = xstrndup(path, length);
 
-	if (!cgroup_has_io(hierarchy, part)) {
-		longer = xasprintf("%s%secho +io > %s%.*s/cgroup.subtree_control",
-				   how, *how ? " && " : "", hierarchy->root,
-				   (int)(strrchr(part, '/') - part), part);
-		free(how);
-		how = longer;
-	}
+	if (!cgroup_has_io(hierarchy, part))
+		xappend(how, "%secho +io > %s%.*s/cgroup.subtree_control", **how ? " && " : "",
+			hierarchy->root, (int)(strrchr(part, '/') - part), part);
 	free(part);
-	return how;
 }
 
 /* The commands that enable io for a cgroup, from the first ancestor without it. */
@@ -210,9 +176,7 @@ static char *explain_io(const struct hierarchy *hierarchy, const char *path)
 
 	while (end) {
 		end = strchr(end + 1, '/');
-		how = explain_part(hierarchy, path,
-				   end ? (size_t)(end - path) : strlen(path),
-				   how);
+		explain_part(hierarchy, path, end ? (size_t)(end - path) : strlen(path), &how);
 	}
 	return how;
 }
@@ -226,8 +190,7 @@ static void nearest_with_io(const struct hierarchy *hierarchy, char *path)
 	}
 }
 
-static int refuse_without_io(const struct hierarchy *hierarchy,
-			     const char *path)
+static int refuse_without_io(const struct hierarchy *hierarchy, const char *path)
 {
 	char *how = explain_io(hierarchy, path);
 	char *owner = xstrdup(path);
@@ -242,13 +205,9 @@ static int refuse_without_io(const struct hierarchy *hierarchy,
 	return code;
 }
 
-/**
- * cgroup_id() - the id of a cgroup that has block I/O of its own
- * @hierarchy: its hierarchy
+/*
+ * The id of a cgroup that has block I/O of its own.
  * @path: as from cgroup_path()
- * @id: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 {
@@ -264,8 +223,7 @@ int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 			    "there is no cgroup %s in %s: %s; a unit has one while it runs ('systemctl show -P ControlGroup UNIT' prints it), and iobandctl-watch sets what ioband.conf(5) says of it whenever it starts",
 			    path, hierarchy->root, strerror(error));
 	if (error)
-		return fail(exit_code_of(error),
-			    "there is no cgroup %s in %s: %s", path,
+		return fail(exit_code_of(error), "there is no cgroup %s in %s: %s", path,
 			    hierarchy->root, strerror(error));
 	if (hierarchy->version == 2 && path[1] && !cgroup_has_io(hierarchy, path))
 		return refuse_without_io(hierarchy, path);

@@ -10,14 +10,10 @@
 
 #define CGROUP_PATH_SIZE 4096
 
-/**
- * struct hierarchy - the cgroup hierarchy that block I/O is accounted in
- * @version: 2, or 1 where the blkio controller is mounted
- * @root: where it is mounted
- */
+/* The cgroup hierarchy that block I/O is accounted in. */
 struct hierarchy {
-	int version;
-	char root[CGROUP_PATH_SIZE];
+	int version;	/* 2, or 1 where the blkio controller is mounted */
+	char root[CGROUP_PATH_SIZE];	/* where it is mounted */
 };
 
 /* mount.c */
@@ -30,12 +26,10 @@ int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem);
 bool hierarchy_is_whole(const struct hierarchy *hierarchy);
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path);
-bool cgroup_is(const struct hierarchy *hierarchy, const char *path,
-	       uint64_t id);
+bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id);
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path);
 bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path);
-int cgroup_id(const struct hierarchy *hierarchy, const char *path,
-	      uint64_t *id);
+int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id);
 
 /* walk.c */
 typedef int (*cgroup_visit)(const char *path, uint64_t id, void *data);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "host/reach.h"
 
@@ -15,8 +16,7 @@ static bool better(struct libmnt_fs *mount, struct libmnt_fs *best)
 {
 	const char *root = mnt_fs_get_root(mount);
 
-	return !best || (root && !strcmp(root, "/") &&
-			 strcmp(mnt_fs_get_root(best), "/"));
+	return !best || (root && !strcmp(root, "/") && strcmp(mnt_fs_get_root(best), "/"));
 }
 
 static bool is_blkio(struct libmnt_fs *mount)
@@ -32,8 +32,7 @@ static bool is_v2(struct libmnt_fs *mount)
 	return !strcmp(mnt_fs_get_fstype(mount), "cgroup2");
 }
 
-static struct libmnt_fs *find(struct libmnt_table *mounts,
-			      bool (*wanted)(struct libmnt_fs *mount))
+static struct libmnt_fs *find(struct libmnt_table *mounts, bool (*wanted)(struct libmnt_fs *mount))
 {
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct libmnt_fs *mount, *best = NULL;
@@ -46,14 +45,9 @@ static struct libmnt_fs *find(struct libmnt_table *mounts,
 	return best;
 }
 
-/**
- * hierarchy_look() - look for the hierarchy that block I/O is accounted in
- * @hierarchy: the result
- *
- * The controller is in one place only: in version 1 where that is mounted with
- * blkio, else in version 2.
- *
- * Return: whether there is one.
+/*
+ * Look for the hierarchy that block I/O is accounted in.  The controller is in one place
+ * only: in version 1 where that is mounted with blkio, else in version 2.
  */
 bool hierarchy_look(struct hierarchy *hierarchy)
 {
@@ -69,18 +63,12 @@ bool hierarchy_look(struct hierarchy *hierarchy)
 		}
 	}
 	if (mount)
-		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s",
-			 mnt_fs_get_target(mount));
+		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s", mnt_fs_get_target(mount));
 	mnt_unref_table(mounts);
 	return mount;
 }
 
-/**
- * hierarchy_find() - find the hierarchy that block I/O is accounted in
- * @hierarchy: the result
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* Find the hierarchy that block I/O is accounted in. */
 int hierarchy_find(struct hierarchy *hierarchy)
 {
 	if (hierarchy_look(hierarchy))
@@ -94,22 +82,14 @@ static int do_statfs(const void *directory, void *answer)
 	return statfs(directory, answer) ? -errno : 0;
 }
 
-/**
- * hierarchy_is_cgroup() - see whether a directory is a cgroup
- * @directory: its path
- *
- * Return: whether it is.
- */
+/* See whether a directory is a cgroup. */
 bool hierarchy_is_cgroup(const char *directory)
 {
-	const bool is_kernels = !strncmp(directory, "/sys/", strlen("/sys/")) &&
-				!strstr(directory, "/../");
+	const bool is_kernels = text_after(directory, "/sys/") && !strstr(directory, "/../");
 	struct statfs info;
 	int error;
 
 	error = is_kernels ? do_statfs(directory, &info) :
 			     reach_run(do_statfs, directory, &info, sizeof(info));
-	return !error &&
-	       (info.f_type == CGROUP2_SUPER_MAGIC ||
-		info.f_type == CGROUP_SUPER_MAGIC);
+	return !error && (info.f_type == CGROUP2_SUPER_MAGIC || info.f_type == CGROUP_SUPER_MAGIC);
 }

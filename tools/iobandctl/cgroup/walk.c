@@ -28,20 +28,17 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
 	return code;
 }
 
-/**
- * cgroup_walk() - visit a cgroup and all its descendants
- * @hierarchy: the hierarchy
+/*
+ * Visit a cgroup and all its descendants.
  * @path: of the cgroup, as from cgroup_path()
- * @visit: called with the path and the id of each; an exit code other than
- *	EXIT_OK ends the walk
+ * @visit: called with the path and the id of each; an exit code other than EXIT_OK ends the
+ *	walk
  * @data: argument of @visit
  *
  * Cgroups that disappear during the walk are skipped.
- *
  * Return: the exit code of the last visit.
  */
-int cgroup_walk(const struct hierarchy *hierarchy, const char *path,
-		cgroup_visit visit, void *data)
+int cgroup_walk(const struct hierarchy *hierarchy, const char *path, cgroup_visit visit, void *data)
 {
 	char *name = xasprintf("%s%s", hierarchy->root, path[1] ? path : "");
 	struct stat info;

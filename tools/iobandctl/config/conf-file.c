@@ -6,39 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/infile.h"
 #include "config/conf.h"
 
 #define CONF_FILE "/etc/ioband.conf"
 #define CONF_DROP_INS "/etc/ioband.conf.d/*.conf"
 
-static int read_text(const char *name, char **text)
-{
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	size_t size = 0;
-	ssize_t length;
-	int error = 0;
-
-	*text = NULL;
-	if (!file)
-		return errno;
-	errno = 0;
-	length = getdelim(text, &size, 0, file);
-	if (ferror(file))
-		error = errno;
-	else if (length > 0 && !(*text)[length - 1])
-		error = EILSEQ;
-	else if (length < 0 && *text)
-		**text = 0;	/* an empty file leaves it as it was allocated */
-	if (file != stdin)
-		fclose(file);
-	return error;
-}
-
 static int add_file(struct conf *conf, const char *name)
 {
 	struct problem problem;
 	char *text;
-	int code = EXIT_OK, error = read_text(name, &text);
+	int code = EXIT_OK, error = infile_read(name, &text);
 
 	if (error == EILSEQ)
 		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration",
@@ -46,7 +24,7 @@ static int add_file(struct conf *conf, const char *name)
 	else if (error)
 		code = fail(exit_code_of(error), "cannot read %s: %s", name,
 			    strerror(error));
-	else if (conf_add(conf, name, text ? text : "", &problem))
+	else if (conf_add(conf, name, text, &problem))
 		code = fail(EXIT_USAGE, "%s", problem.text);
 	free(text);
 	return code;
@@ -65,11 +43,8 @@ static int add_drop_ins(struct conf *conf)
 
 	if (glob(CONF_DROP_INS, 0, NULL, &found))
 		return EXIT_OK;
-	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++) {
-		int result = add_file(conf, found.gl_pathv[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++)
+		code = first_failure(code, add_file(conf, found.gl_pathv[i]));
 	globfree(&found);
 	return code;
 }
@@ -77,23 +52,21 @@ static int add_drop_ins(struct conf *conf)
 static int add_installed(struct conf *conf)
 {
 	FILE *file = fopen(CONF_FILE, "re");
-	int code = EXIT_OK, result = EXIT_OK;
+	int code = EXIT_OK;
 
 	if (file || errno != ENOENT)
 		code = add_file(conf, CONF_FILE);
 	if (file)
 		fclose(file);
 	if (goes_on(conf, code))
-		result = add_drop_ins(conf);
-	return code == EXIT_OK ? result : code;
+		code = first_failure(code, add_drop_ins(conf));
+	return code;
 }
 
-/**
- * conf_load() - read the configuration
+/*
+ * Read the configuration.
  * @file: only this one, "-" for standard input; NULL for those installed
  * @conf: the result; without files if none is installed
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int conf_load(const char *file, struct conf *conf)
 {
@@ -116,16 +89,12 @@ static void say(const struct problem *problem)
 	note("%s", problem->text);
 }
 
-/**
- * conf_next_plain() - find the next rate in a unit that has changed its meaning
- * @conf: the configuration
+/*
+ * Find the next rate in a unit that has changed its meaning.
  * @next: where to go on; 0 for the first
  * @problem: its place, and what the unit means now
- *
- * Return: whether there is one.
  */
-bool conf_next_plain(const struct conf *conf, size_t *next,
-		     struct problem *problem)
+bool conf_next_plain(const struct conf *conf, size_t *next, struct problem *problem)
 {
 	static const enum conf_key keys[] = { KEY_MAXIMUM, KEY_MINIMUM };
 	char where[256];
@@ -139,17 +108,13 @@ bool conf_next_plain(const struct conf *conf, size_t *next,
 		if (!value->text || !rates_plain(value->text, &word))
 			continue;
 		conf_where(conf, &value->place, where, sizeof(where));
-		problem_set(problem, "%s: " RATES_PLAIN_SAYS, where,
-			    (int)word.length, word.start);
+		problem_set(problem, "%s: " RATES_PLAIN_SAYS, where, (int)word.length, word.start);
 		return true;
 	}
 	return false;
 }
 
-/**
- * conf_warn_of_units() - note rates in units that have changed their meaning
- * @conf: the configuration
- */
+/* Note rates in units that have changed their meaning. */
 void conf_warn_of_units(const struct conf *conf)
 {
 	struct problem problem;
@@ -158,10 +123,9 @@ void conf_warn_of_units(const struct conf *conf)
 		note("note: %s; " RATES_PLAIN_REMEDY, problem.text);
 }
 
-/**
- * conf_check_files() - report all mistakes in the configuration
+/*
+ * Report all mistakes in the configuration.
  * @file: as for conf_load()
- *
  * Return: EXIT_OK, or EXIT_FAILED if there are any.
  */
 int conf_check_files(const char *file)

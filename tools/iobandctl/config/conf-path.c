@@ -12,18 +12,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "config/conf.h"
 
 #define NESTING_MAX 128		/* the limit of nesting in the kernel's module */
 #define NAME_LENGTH_MAX 255
 
-/**
- * conf_is_cgroup() - check whether a section is about cgroups
- * @group: the section
- *
- * Return: true if so; false for users, processes, the root's own I/O and the
- * like.
+/*
+ * Check whether a section is about cgroups.  Return: true if so; false for users,
+ * processes, the root's own I/O and the like.
  */
 bool conf_is_cgroup(const struct conf_section *group)
 {
@@ -33,7 +31,7 @@ bool conf_is_cgroup(const struct conf_section *group)
 	if (group->kind != CONF_GROUP)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		if (!strncmp(text, others[i], strlen(others[i])))
+		if (text_after(text, others[i]))
 			return false;
 	}
 	return strcmp(text, "root") && strcmp(text, "/");
@@ -57,11 +55,9 @@ static int escaped(const char *text)
 /* Skip "cgroup:" and leading slashes. */
 static const char *cgroup_part(const char *group)
 {
-	size_t prefix = strlen("cgroup:");
+	const char *path = text_after(group, "cgroup:") ?: group;
 
-	if (!strncmp(group, "cgroup:", prefix))
-		group += prefix;
-	return group + strspn(group, "/");
+	return path + strspn(path, "/");
 }
 
 /*
@@ -104,8 +100,7 @@ static void unquote(const char *pattern, char *path)
 	*path = 0;
 }
 
-static int check_name(const char *name, size_t length, bool is_pattern,
-		      struct problem *problem)
+static int check_name(const char *name, size_t length, bool is_pattern, struct problem *problem)
 {
 	if (!length)
 		return problem_set(problem, "there is no name between two '/'");
@@ -113,25 +108,21 @@ static int check_name(const char *name, size_t length, bool is_pattern,
 		return problem_set(problem,
 				   "no cgroup is called '.' or '..': write its path from the root");
 	if (!is_pattern && length > NAME_LENGTH_MAX)
-		return problem_set(problem,
-				   "a name of %zu bytes is too long: %d are the most",
+		return problem_set(problem, "a name of %zu bytes is too long: %d are the most",
 				   length, NAME_LENGTH_MAX);
 	return 0;
 }
 
-static int check_path(const char *path, bool is_pattern,
-		      struct problem *problem)
+static int check_path(const char *path, bool is_pattern, struct problem *problem)
 {
 	size_t length = strlen(path), levels = 0;
 
 	if (!path[1])
-		return problem_set(problem,
-				   "the cgroup at the root is written as root");
+		return problem_set(problem, "the cgroup at the root is written as root");
 	if (strchr(path, '\n'))
 		return problem_set(problem, "no cgroup has a newline in its name");
 	if (!is_pattern && length >= CGROUP_PATH_SIZE)
-		return problem_set(problem,
-				   "a path of %zu bytes is too long: %d are the most",
+		return problem_set(problem, "a path of %zu bytes is too long: %d are the most",
 				   length, CGROUP_PATH_SIZE - 1);
 	for (; *path; levels++) {
 		length = strcspn(++path, "/");
@@ -146,15 +137,11 @@ static int check_path(const char *path, bool is_pattern,
 	return 0;
 }
 
-/**
- * conf_check_path() - check that a cgroup can have the path in a section
+/*
+ * Check that a cgroup can have the path in a section.
  * @group: the section, after conf_read_paths()
- * @problem: the error
  *
- * The kernel would refuse other paths, has no group for them, or never has such
- * cgroups.
- *
- * Return: 0, or -1 with @problem set.
+ * The kernel would refuse other paths, has no group for them, or never has such cgroups.
  */
 int conf_check_path(const struct conf_section *group, struct problem *problem)
 {
@@ -190,10 +177,7 @@ static int by_path(const void *left, const void *right)
 	return order ? order : (a > b) - (a < b);
 }
 
-/**
- * conf_read_paths() - parse the cgroup paths of all sections
- * @conf: the configuration
- */
+/* Parse the cgroup paths of all sections. */
 void conf_read_paths(struct conf *conf)
 {
 	conf->named = xcalloc(conf->n, sizeof(*conf->named));
@@ -228,12 +212,9 @@ static size_t lower_bound(const struct conf *conf, const char *path)
 	return from;
 }
 
-/**
- * conf_names() - check whether a section names this cgroup by its path
- * @conf: the configuration
+/*
+ * Check whether a section names this cgroup by its path.
  * @path: of the cgroup, with a leading slash
- *
- * Return: true if so.
  */
 bool conf_names(const struct conf *conf, const char *path)
 {
@@ -242,11 +223,9 @@ bool conf_names(const struct conf *conf, const char *path)
 	return i < conf->n_named && !strcmp(conf->named[i]->path, path);
 }
 
-/**
- * conf_next_named() - the next path among the sections that name one
- * @conf: the configuration
+/*
+ * The next path among the sections that name one.
  * @i: index in &conf.named
- *
  * Return: the index of the first section with another path than that of @i.
  */
 size_t conf_next_named(const struct conf *conf, size_t i)
@@ -258,24 +237,21 @@ size_t conf_next_named(const struct conf *conf, size_t i)
 	return i;
 }
 
-static void add(struct conf_matches *matches,
-		const struct conf_section *section)
+static void add(struct conf_matches *matches, const struct conf_section *section)
 {
 	matches->v = xgrow(matches->v, matches->n, sizeof(*matches->v));
 	matches->v[matches->n++] = section;
 }
 
-/**
- * conf_match() - find the sections that match a cgroup
- * @conf: the configuration
+/*
+ * Find the sections that match a cgroup.
  * @path: of the cgroup, with a leading slash
- * @matches: the result: sections with the path first, then patterns, each in
- *	their order; to be freed with conf_matches_free()
+ * @matches: the result: sections with the path first, then patterns, each in their order;
+ *	to be freed with conf_matches_free()
  *
  * A star matches any part of a name, but no slash.
  */
-void conf_match(const struct conf *conf, const char *path,
-		struct conf_matches *matches)
+void conf_match(const struct conf *conf, const char *path, struct conf_matches *matches)
 {
 	*matches = (struct conf_matches){ .n = 0 };
 	for (size_t i = lower_bound(conf, path);
@@ -287,14 +263,11 @@ void conf_match(const struct conf *conf, const char *path,
 	}
 }
 
-/**
- * conf_is_open_at() - check whether a pattern has a wildcard at or below a
- * cgroup
+/*
+ * Check whether a pattern has a wildcard at or below a cgroup.
  * @group: the section with the pattern
- * @path: of the cgroup
- *
- * Return: true if the beginning of the pattern matches the cgroup, and a
- * wildcard is in its own name or after it.
+ * Return: true if the beginning of the pattern matches the cgroup, and a wildcard is in its
+ *	own name or after it.
  */
 bool conf_is_open_at(const struct conf_section *group, const char *path)
 {
@@ -306,17 +279,13 @@ bool conf_is_open_at(const struct conf_section *group, const char *path)
 		name = end;
 		end = strchr(name + 1, '/');
 	}
-	head = end ? xstrndup(group->path, end - group->path) :
-		     xstrdup(group->path);
+	head = end ? xstrndup(group->path, end - group->path) : xstrdup(group->path);
 	is = has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
 	free(head);
 	return is;
 }
 
-/**
- * conf_matches_free() - free the result of conf_match()
- * @matches: the result, left empty
- */
+/* Free the result of conf_match(). */
 void conf_matches_free(struct conf_matches *matches)
 {
 	free(matches->v);
@@ -326,40 +295,33 @@ void conf_matches_free(struct conf_matches *matches)
 /* Check whether a section applies to a tree; "-" stands for the tree of the pool. */
 static bool is_about(const char *its_device, const char *device)
 {
-	return !its_device ||
-	       !strcmp(its_device, device ? device : CONF_POOL_TREE);
+	return !its_device || !strcmp(its_device, device ? device : CONF_POOL_TREE);
 }
 
 /* The precedence of a cgroup's section in a tree; 0 if it does not apply there. */
-static int fit(const struct conf_section *group, const char *pool,
-	       const char *device)
+static int fit(const struct conf_section *group, const char *pool, const char *device)
 {
 	const char *its_pool = conf_pool(group);
 	const char *its_device = conf_text(group, KEY_DEVICE);
 
-	if ((its_pool && strcmp(its_pool, pool)) ||
-	    !is_about(its_device, device))
+	if ((its_pool && strcmp(its_pool, pool)) || !is_about(its_device, device))
 		return 0;
-	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) +
-	       (its_pool ? 1 : 0);
+	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) + (its_pool ? 1 : 0);
 }
 
-/**
- * conf_setting_in() - the section with a setting of a cgroup in a tree
+/*
+ * The section with a setting of a cgroup in a tree.
  * @matches: the sections that match the cgroup
  * @key: KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM or KEY_LATENCY
  * @pool: the pool of the tree, or of @device
- * @device: name of the device with the tree as its own; NULL for the pool's
- *	tree
+ * @device: name of the device with the tree as its own; NULL for the pool's tree
  *
- * A path takes precedence over a pattern, a section for one device or pool over
- * a section for all, and a later section over an earlier one.
- *
+ * A path takes precedence over a pattern, a section for one device or pool over a section
+ * for all, and a later section over an earlier one.
  * Return: the section, or NULL.
  */
-const struct conf_section *conf_setting_in(const struct conf_matches *matches,
-					   enum conf_key key, const char *pool,
-					   const char *device)
+const struct conf_section *conf_setting_in(const struct conf_matches *matches, enum conf_key key,
+					   const char *pool, const char *device)
 {
 	const struct conf_section *best = NULL;
 	int closest = 0;
@@ -378,19 +340,15 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches,
 	return best;
 }
 
-/**
- * conf_setting_of() - conf_setting_in() for a single lookup
- * @conf: the configuration
+/*
+ * conf_setting_in() for a single lookup.
  * @key: as in conf_setting_in()
- * @path: of the cgroup
  * @pool: as in conf_setting_in()
  * @device: as in conf_setting_in()
- *
  * Return: the section, or NULL.
  */
-const struct conf_section *conf_setting_of(const struct conf *conf,
-					   enum conf_key key, const char *path,
-					   const char *pool, const char *device)
+const struct conf_section *conf_setting_of(const struct conf *conf, enum conf_key key,
+					   const char *path, const char *pool, const char *device)
 {
 	const struct conf_section *section;
 	struct conf_matches matches;

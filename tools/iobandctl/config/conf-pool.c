@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/conf.h"
 #include "config/select.h"
 #include "host/device.h"
@@ -20,8 +21,7 @@ static char *find_pool(const char *path)
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 	char pool[IOBAND_POOL_SIZE];
 	struct device device;
-	bool found = device_find(path, &device) &&
-		     device_disks(&device, &disks, &passed);
+	bool found = device_find(path, &device) && device_disks(&device, &disks, &passed);
 
 	if (found)
 		pool_name_of(&disks, pool);
@@ -72,8 +72,7 @@ static bool has_kernels(const char *pool)
 	struct device disk;
 	bool found = false;
 
-	for (name = strtok_r(names, "+", &rest); name && !found;
-	     name = strtok_r(NULL, "+", &rest))
+	for (name = strtok_r(names, "+", &rest); name && !found; name = strtok_r(NULL, "+", &rest))
 		found = is_kernels(name, &disk);
 	free(names);
 	return found;
@@ -86,7 +85,7 @@ static char *path_of(const char *name)
 	char *path = device_of_kernel_name(name, &disk) ?
 			     device_lasting_name(disk.major, disk.minor) : NULL;
 
-	if (path && strncmp(path, "/dev/disk/", strlen("/dev/disk/"))) {
+	if (path && !text_after(path, "/dev/disk/")) {
 		free(path);
 		path = NULL;
 	}
@@ -108,17 +107,13 @@ static void warn_of_name(const char *where, const char *pool)
 /* Check whether a path is the kernel's node of a disk. */
 static bool is_node(const char *path)
 {
+	const char *name = text_after(path, "/dev/");
 	struct device disk;
 
-	return !strncmp(path, "/dev/", strlen("/dev/")) &&
-	       device_of_kernel_name(path + strlen("/dev/"), &disk);
+	return name && device_of_kernel_name(name, &disk);
 }
 
-/**
- * conf_warn_of_pools() - warn of pools that do not exist or may change at a
- * reboot
- * @conf: the configuration
- */
+/* Warn of pools that do not exist or may change at a reboot. */
 void conf_warn_of_pools(const struct conf *conf)
 {
 	char where[256];

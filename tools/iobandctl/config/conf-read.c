@@ -32,13 +32,6 @@ static const char *const kind_names[CONF_KINDS] = {
 
 typedef int (*value_check)(const char *text, struct problem *problem);
 
-static int check_any(const char *text, struct problem *problem)
-{
-	(void)text;
-	(void)problem;
-	return 0;
-}
-
 static int check_flag(const char *text, struct problem *problem)
 {
 	if (!strcmp(text, "yes") || !strcmp(text, "no"))
@@ -54,15 +47,13 @@ static int check_number(const char *text, uint64_t min, uint64_t max,
 	if ((word && !strcmp(text, word)) ||
 	    (span_u64(span_of(text), max, &number) && number >= min))
 		return 0;
-	return problem_set(problem, "it is a number from %llu to %llu%s%s",
-			   (unsigned long long)min, (unsigned long long)max,
-			   word ? ", or " : "", word ? word : "");
+	return problem_set(problem, "it is a number from %llu to %llu%s%s", (unsigned long long)min,
+			   (unsigned long long)max, word ? ", or " : "", word ? word : "");
 }
 
 static int check_depth(const char *text, struct problem *problem)
 {
-	return parse_depth(text) ? 0 :
-	       problem_set(problem, "it is " DEPTH_SAYS);
+	return parse_depth(text) ? 0 : problem_set(problem, "it is " DEPTH_SAYS);
 }
 
 static int check_slice(const char *text, struct problem *problem)
@@ -85,28 +76,12 @@ static int check_weight(const char *text, struct problem *problem)
 			   IOBAND_WEIGHT_MAX);
 }
 
-static int check_bound(const char *text, enum bound bound,
-		       struct problem *problem)
+static int check_bound(const char *text, enum bound bound, struct problem *problem)
 {
 	struct bounds bounds;
 	unsigned int given;
 
 	return bound_read(text, bound, &bounds, &given, problem);
-}
-
-static int check_maximum(const char *text, struct problem *problem)
-{
-	return check_bound(text, MAXIMUM, problem);
-}
-
-static int check_minimum(const char *text, struct problem *problem)
-{
-	return check_bound(text, MINIMUM, problem);
-}
-
-static int check_latency(const char *text, struct problem *problem)
-{
-	return check_bound(text, LATENCY, problem);
 }
 
 static int check_word(const char *text, const char *const *words,
@@ -126,8 +101,7 @@ static int check_mode(const char *text, struct problem *problem)
 		"pgrp", NULL
 	};
 
-	return check_word(text, modes,
-			  "cgroup, device, device+cgroup, uid, gid, pid and pgrp",
+	return check_word(text, modes, "cgroup, device, device+cgroup, uid, gid, pid and pgrp",
 			  problem);
 }
 
@@ -167,74 +141,58 @@ static int check_types(const char *text, struct problem *problem)
 	return 0;
 }
 
+/* Keys without a check have any value, or are bounds. */
 static const struct {
 	const char *name;
 	unsigned int kinds;
 	value_check check;
 } keys[CONF_KEYS] = {
-	[KEY_AS] = { "as", OF(CONF_DEVICE), check_any },
+	[KEY_AS] = { "as", OF(CONF_DEVICE), NULL },
 	[KEY_DEPTH] = { "depth", OF(CONF_POOL), check_depth },
-	[KEY_DEVICE] = { "device", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			 check_any },
-	[KEY_ENABLE_CONTROLLER] = { "enable-controller", OF(CONF_WATCH),
-				    check_flag },
-	[KEY_GROUP] = { "group", OF(CONF_GROUP), check_any },
+	[KEY_DEVICE] = { "device", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_ENABLE_CONTROLLER] = { "enable-controller", OF(CONF_WATCH), check_flag },
+	[KEY_GROUP] = { "group", OF(CONF_GROUP), NULL },
 	[KEY_INSERT] = { "insert", OF(CONF_DEVICE), check_flag },
-	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_latency },
-	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_maximum },
+	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
 	[KEY_MEASURE] = { "measure", OF(CONF_POOL), check_measure },
-	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_minimum },
+	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
 	[KEY_MODE] = { "mode", OF(CONF_DEVICE), check_mode },
-	[KEY_NAME] = { "name", OF(CONF_DEVICE), check_any },
+	[KEY_NAME] = { "name", OF(CONF_DEVICE), NULL },
 	[KEY_OPTIONAL] = { "optional", OF(CONF_DEVICE), check_flag },
-	[KEY_PATH] = { "path", OF(CONF_DEVICE), check_any },
+	[KEY_PATH] = { "path", OF(CONF_DEVICE), NULL },
 	[KEY_POOL] = { "pool", OF(CONF_DEVICE) | OF(CONF_GROUP), check_pool },
 	[KEY_ROTATIONAL] = { "rotational", OF(CONF_DEVICE), check_flag },
-	[KEY_SERIAL] = { "serial", OF(CONF_DEVICE), check_any },
+	[KEY_SERIAL] = { "serial", OF(CONF_DEVICE), NULL },
 	[KEY_SLICE] = { "slice", OF(CONF_POOL), check_slice },
 	[KEY_TYPE] = { "type", OF(CONF_DEVICE), check_types },
-	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), check_any },
-	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			 check_weight },
-	[KEY_WRITE_LATENCY] = { "write_latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
-				check_latency },
-	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL),
-				 check_writes_starved },
+	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), NULL },
+	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP), check_weight },
+	[KEY_WRITE_LATENCY] = { "write_latency", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL), check_writes_starved },
 };
 
-/**
- * conf_key_name() - the spelling of a key
- * @key: the key
- *
- * Return: its name.
- */
+/* The spelling of a key. */
 const char *conf_key_name(enum conf_key key)
 {
 	return keys[key].name;
 }
 
-/**
- * conf_check_value() - check whether a key can have a value
- * @key: the key
- * @text: the value
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
- */
+/* Check whether a key can have a value. */
 int conf_check_value(enum conf_key key, const char *text, struct problem *problem)
 {
-	return keys[key].check(text, problem);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
+			return check_bound(text, bound, problem);
+	}
+	return keys[key].check ? keys[key].check(text, problem) : 0;
 }
 
 /*
  * Put the place before the error text.  0: the error was reported, and reading
  * continues.
  */
-static int at(struct conf *conf, const struct conf_place *place,
-	      struct problem *problem)
+static int at(struct conf *conf, const struct conf_place *place, struct problem *problem)
 {
 	struct problem inner = *problem;
 	char where[256];
@@ -296,16 +254,11 @@ static const struct {
 	{ ERR_SPECIAL, "there are characters that cannot be read" },
 };
 
-/**
- * struct fault - a line that the library cannot read
- * @line: its number, from 1
- * @number: error number of the library
- * @text: error text of the library
- */
+/* A line that the library cannot read. */
 struct fault {
-	unsigned int line;
-	int number;
-	const char *text;
+	unsigned int line;	/* its number, from 1 */
+	int number;	/* error number of the library */
+	const char *text;	/* error text of the library */
 };
 
 static int by_line(const void *left, const void *right)
@@ -323,8 +276,7 @@ static size_t find_faults(char *const *errors, struct fault **faults)
 	for (; *errors; errors++) {
 		struct fault fault = { .text = *errors };
 
-		if (sscanf(*errors, "%*[^(](%d) on line %u", &fault.number,
-			   &fault.line) != 2)
+		if (sscanf(*errors, "%*[^(](%d) on line %u", &fault.number, &fault.line) != 2)
 			fault.line = 0;
 		*faults = xgrow(*faults, n, sizeof(**faults));
 		(*faults)[n++] = fault;
@@ -377,9 +329,8 @@ enum syntax_state { SYNTAX_FINE, SYNTAX_AGAIN, SYNTAX_LOST };
  * Report the errors of the library by line.  The library has read nothing after
  * an error, but may be called again without these lines.
  */
-static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf,
-			  char *text, enum syntax_state *state,
-			  struct problem *problem)
+static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf, char *text,
+			  enum syntax_state *state, struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
 	struct fault *faults;
@@ -396,8 +347,7 @@ static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf,
 		describe(&faults[i], problem);
 		place.line = faults[i].line;
 		result = at(conf, &place, problem);
-		if (loses_title(&faults[i]) ||
-		    !leave_out(text, faults[i].line))
+		if (loses_title(&faults[i]) || !leave_out(text, faults[i].line))
 			*state = SYNTAX_LOST;
 	}
 	free(faults);
@@ -405,8 +355,7 @@ static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf,
 	return result;
 }
 
-static int unreadable(struct conf *conf, int error,
-		      struct problem *problem)
+static int unreadable(struct conf *conf, int error, struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
 
@@ -415,8 +364,7 @@ static int unreadable(struct conf *conf, int error,
 	return at(conf, &place, problem);
 }
 
-static int find_kind(const char *title, const char **label,
-		     struct problem *problem)
+static int find_kind(const char *title, const char **label, struct problem *problem)
 {
 	size_t length = strcspn(title, " \t");
 
@@ -427,19 +375,16 @@ static int find_kind(const char *title, const char **label,
 			return kind;
 	}
 	if (!strcmp(title, INI_DEFAULT_SECTION))
-		return problem_set(problem,
-				   "a key stands before the first [title]");
+		return problem_set(problem, "a key stands before the first [title]");
 	return problem_set(problem,
 			   "there is no section '%.60s'; it is [device NAME], [pool NAME], [group NAME] or [watch]",
 			   title);
 }
 
-static struct conf_section *find_section(struct conf *conf, enum conf_kind kind,
-					 const char *label)
+static struct conf_section *find_section(struct conf *conf, enum conf_kind kind, const char *label)
 {
 	for (size_t i = 0; i < conf->n; i++) {
-		if (conf->v[i].kind == kind &&
-		    !strcasecmp(conf->v[i].label, label))
+		if (conf->v[i].kind == kind && !strcasecmp(conf->v[i].label, label))
 			return &conf->v[i];
 	}
 	conf->v = xgrow(conf->v, conf->n, sizeof(*conf->v));
@@ -449,8 +394,7 @@ static struct conf_section *find_section(struct conf *conf, enum conf_kind kind,
 	return &conf->v[conf->n++];
 }
 
-static int find_key(enum conf_kind kind, const char *name,
-		    struct problem *problem)
+static int find_key(enum conf_kind kind, const char *name, struct problem *problem)
 {
 	char list[256] = "";
 
@@ -468,9 +412,8 @@ static int find_key(enum conf_kind kind, const char *name,
 			   kind_names[kind], name, list);
 }
 
-static int set_key(struct conf_section *section, const char *name,
-		   const char *text, const struct conf_place *place,
-		   struct problem *problem)
+static int set_key(struct conf_section *section, const char *name, const char *text,
+		   const struct conf_place *place, struct problem *problem)
 {
 	int key = find_key(section->kind, name, problem);
 	struct problem inner;
@@ -478,27 +421,23 @@ static int set_key(struct conf_section *section, const char *name,
 	if (key < 0)
 		return -1;
 	if (!*text)
-		return problem_set(problem, "'%s' is set to nothing",
-				   keys[key].name);
-	if (keys[key].check(text, &inner))
-		return problem_set(problem, "%s = %.60s: %.160s",
-				   keys[key].name, text, inner.text);
+		return problem_set(problem, "'%s' is set to nothing", keys[key].name);
+	if (conf_check_value(key, text, &inner))
+		return problem_set(problem, "%s = %.60s: %.160s", keys[key].name, text, inner.text);
 	free(section->value[key].text);
 	section->value[key].text = xstrdup(text);
 	section->value[key].place = *place;
 	return 0;
 }
 
-static int read_key(struct ini_cfgobj *ini, const char *title, const char *name,
-		    struct conf *conf, struct conf_section *section,
-		    struct problem *problem)
+static int read_key(struct ini_cfgobj *ini, const char *title, const char *name, struct conf *conf,
+		    struct conf_section *section, struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
 	struct value_obj *value = NULL;
 	const char *text = NULL;
 	uint32_t line = 0;
-	int error = ini_get_config_valueobj(title, name, ini,
-					    INI_GET_FIRST_VALUE, &value);
+	int error = ini_get_config_valueobj(title, name, ini, INI_GET_FIRST_VALUE, &value);
 
 	if (!error && value) {
 		error = value_get_line(value, &line);
@@ -513,9 +452,8 @@ static int read_key(struct ini_cfgobj *ini, const char *title, const char *name,
 	return at(conf, &place, problem);
 }
 
-static int read_section(struct ini_cfgobj *ini, const char *title,
-			const char *text, struct conf *conf,
-			struct problem *problem)
+static int read_section(struct ini_cfgobj *ini, const char *title, const char *text,
+			struct conf *conf, struct problem *problem)
 {
 	struct conf_place place = {
 		.file = conf->n_files - 1, .line = title_line(text, title),
@@ -566,8 +504,7 @@ static int read_text(struct conf *conf, char *text, enum syntax_state *state,
 	if (!error)
 		ini_config_parse(source, INI_STOP_ON_NONE,
 				 INI_MV1S_ERROR | INI_MV2S_ERROR | INI_MS_ERROR,
-				 INI_PARSE_NOWRAP | INI_PARSE_NO_C_COMMENTS,
-				 ini);
+				 INI_PARSE_NOWRAP | INI_PARSE_NO_C_COMMENTS, ini);
 	result = error ? unreadable(conf, error, problem) :
 			 syntax_problem(ini, conf, text, state, problem);
 	if (!result && *state == SYNTAX_FINE)
@@ -577,17 +514,12 @@ static int read_text(struct conf *conf, char *text, enum syntax_state *state,
 	return result;
 }
 
-/**
- * conf_add() - read a file of the configuration
+/*
+ * Read a file of the configuration.
  * @conf: the result of earlier files; keys in this file override it
- * @file: its name
- * @text: its contents
  * @problem: the error and its place
- *
- * Return: 0, or -1 with @problem set.
  */
-int conf_add(struct conf *conf, const char *file, const char *text,
-	     struct problem *problem)
+int conf_add(struct conf *conf, const char *file, const char *text, struct problem *problem)
 {
 	char *copy = xstrdup(text);
 	enum syntax_state state;
@@ -604,19 +536,13 @@ int conf_add(struct conf *conf, const char *file, const char *text,
 	return result;
 }
 
-static bool has_own_group(const char *mode)
-{
-	return mode && !strncmp(mode, "device", strlen("device"));
-}
-
-static int check_own_group(const struct conf_section *device,
-			   const struct conf_place **place,
+static int check_own_group(const struct conf_section *device, const struct conf_place **place,
 			   struct problem *problem)
 {
 	const struct conf_value *value = conf_group_value(device);
 	const char *mode = conf_text(device, KEY_MODE);
 
-	if (!value || has_own_group(mode) || (!mode && device->lacks_key))
+	if (!value || text_after(mode, "device") || (!mode && device->lacks_key))
 		return 0;
 	*place = &value->place;
 	return problem_set(problem,
@@ -625,8 +551,7 @@ static int check_own_group(const struct conf_section *device,
 }
 
 /* A minimum may exceed its maximum because the unit of one has changed its meaning. */
-static int check_bounds(const struct conf_section *section,
-			const struct conf_place **place,
+static int check_bounds(const struct conf_section *section, const struct conf_place **place,
 			struct problem *problem)
 {
 	struct bounds bounds = conf_bounds(section);
@@ -639,22 +564,18 @@ static int check_bounds(const struct conf_section *section,
 	*place = &section->value[KEY_MINIMUM].place;
 	if (rate_plain(conf_text(section, KEY_MINIMUM), rate, &word) ||
 	    rate_plain(conf_text(section, KEY_MAXIMUM), rate, &word))
-		return problem_set(problem,
-				   "%.100s, which would win; " RATES_PLAIN_SAYS,
+		return problem_set(problem, "%.100s, which would win; " RATES_PLAIN_SAYS,
 				   inner.text, (int)word.length, word.start);
 	return problem_set(problem, "%.200s, which would win", inner.text);
 }
 
-static int check_choice(const struct conf_section *device,
-			const struct conf_place **place,
+static int check_choice(const struct conf_section *device, const struct conf_place **place,
 			struct problem *problem)
 {
 	(void)place;
 	if (!*device->label)
-		return problem_set(problem,
-				   "[device] has no name: write [device NAME]");
-	if (conf_text(device, KEY_DEVICE) || conf_has_patterns(device) ||
-	    device->lacks_key)
+		return problem_set(problem, "[device] has no name: write [device NAME]");
+	if (conf_text(device, KEY_DEVICE) || conf_has_patterns(device) || device->lacks_key)
 		return 0;
 	return problem_set(problem,
 			   "[device %.40s] does not say which devices: set one or more of device, path, name, volume, serial, type, rotational",
@@ -683,14 +604,12 @@ static int check_path(const struct conf_section *group,
 	struct problem inner;
 
 	if (!*conf_group(group))
-		return problem_set(problem,
-				   "[group] has no name: write [group NAME]");
+		return problem_set(problem, "[group] has no name: write [group NAME]");
 	if (!conf_check_path(group, &inner))
 		return 0;
 	if (conf_text(group, KEY_GROUP))
 		*place = &group->value[KEY_GROUP].place;
-	return problem_set(problem, "group %.60s: %.160s", conf_group(group),
-			   inner.text);
+	return problem_set(problem, "group %.60s: %.160s", conf_group(group), inner.text);
 }
 
 static int check_tree(const struct conf_section *group,
@@ -699,12 +618,10 @@ static int check_tree(const struct conf_section *group,
 	if (!conf_text(group, KEY_DEVICE) || conf_is_cgroup(group))
 		return 0;
 	*place = &group->value[KEY_DEVICE].place;
-	return problem_set(problem,
-			   "device: there are only cgroups in the own tree of a device");
+	return problem_set(problem, "device: there are only cgroups in the own tree of a device");
 }
 
-static int check_settings(const struct conf_section *group,
-			  const struct conf_place **place,
+static int check_settings(const struct conf_section *group, const struct conf_place **place,
 			  struct problem *problem)
 {
 	(void)place;
@@ -715,8 +632,7 @@ static int check_settings(const struct conf_section *group,
 			   group->label);
 }
 
-static int check_label(const struct conf_section *section,
-		       const struct conf_place **place,
+static int check_label(const struct conf_section *section, const struct conf_place **place,
 		       struct problem *problem)
 {
 	(void)place;
@@ -728,14 +644,12 @@ static int check_label(const struct conf_section *section,
 	return 0;
 }
 
-typedef int (*section_check)(const struct conf_section *section,
-			     const struct conf_place **place,
+typedef int (*section_check)(const struct conf_section *section, const struct conf_place **place,
 			     struct problem *problem);
 
 /* By kind; a mistake is reported at the title unless the check names another place. */
 static const section_check checks[CONF_KINDS][6] = {
-	[CONF_DEVICE] = { check_choice, check_as, check_own_group,
-			  check_bounds },
+	[CONF_DEVICE] = { check_choice, check_as, check_own_group, check_bounds },
 	[CONF_POOL] = { check_label },
 	[CONF_GROUP] = { check_tree, check_path, check_settings, check_bounds },
 	[CONF_WATCH] = { check_label },
@@ -749,19 +663,16 @@ static int check_section(struct conf *conf, const struct conf_section *section,
 	for (; *check; check++) {
 		const struct conf_place *place = &section->place;
 
-		if ((*check)(section, &place, problem) &&
-		    at(conf, place, problem))
+		if ((*check)(section, &place, problem) && at(conf, place, problem))
 			return -1;
 	}
 	return 0;
 }
 
-/**
- * conf_check() - check that a configuration is complete, and prepare it for use
+/*
+ * Check that a configuration is complete, and prepare it for use.
  * @conf: the configuration; conf_add() must not be called on it afterwards
  * @problem: the error and its place
- *
- * Return: 0, or -1 with @problem set.
  */
 int conf_check(struct conf *conf, struct problem *problem)
 {

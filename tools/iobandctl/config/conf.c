@@ -22,25 +22,13 @@ const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
 	[GROUP_BOUNDS + WRITE_LATENCY] = KEY_WRITE_LATENCY,
 };
 
-/**
- * conf_text() - the value of a key in a section
- * @section: the section
- * @key: the key
- *
- * Return: the text, or NULL.
- */
+/* The value of a key in a section.  Return: the text, or NULL. */
 const char *conf_text(const struct conf_section *section, enum conf_key key)
 {
 	return section->value[key].text;
 }
 
-/**
- * conf_flag() - check whether a section sets a key to yes
- * @section: the section
- * @key: the key
- *
- * Return: true if so.
- */
+/* Check whether a section sets a key to yes. */
 bool conf_flag(const struct conf_section *section, enum conf_key key)
 {
 	const char *text = conf_text(section, key);
@@ -48,15 +36,11 @@ bool conf_flag(const struct conf_section *section, enum conf_key key)
 	return text && !strcmp(text, "yes");
 }
 
-/**
- * conf_where() - format a place in the configuration
- * @conf: the configuration
- * @place: the place
+/*
+ * Format a place in the configuration.
  * @buffer: receives FILE:LINE
- * @size: bytes of @buffer
  */
-void conf_where(const struct conf *conf, const struct conf_place *place,
-		char *buffer, size_t size)
+void conf_where(const struct conf *conf, const struct conf_place *place, char *buffer, size_t size)
 {
 	const char *file = conf->files[place->file];
 
@@ -66,10 +50,7 @@ void conf_where(const struct conf *conf, const struct conf_place *place,
 		snprintf(buffer, size, "%s", file);
 }
 
-/**
- * conf_free() - free a configuration
- * @conf: the configuration, left empty
- */
+/* Free a configuration. */
 void conf_free(struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -88,10 +69,9 @@ void conf_free(struct conf *conf)
 	*conf = (struct conf){ .n = 0 };
 }
 
-/**
- * conf_is_pool_path() - check whether a pool is given as the path of a disk
+/*
+ * Check whether a pool is given as the path of a disk.
  * @text: the value for the pool
- *
  * Return: true if so; otherwise @text is a name, which has no slash.
  */
 bool conf_is_pool_path(const char *text)
@@ -99,34 +79,23 @@ bool conf_is_pool_path(const char *text)
 	return *text == '/';
 }
 
-/**
- * conf_pool_text() - the pool in a section, as written
- * @section: the section
- *
- * Return: a name or a path, or NULL.
- */
+/* The pool in a section, as written.  Return: a name or a path, or NULL. */
 const char *conf_pool_text(const struct conf_section *section)
 {
-	return section->kind == CONF_POOL ? section->label :
-					    conf_text(section, KEY_POOL);
+	return section->kind == CONF_POOL ? section->label : conf_text(section, KEY_POOL);
 }
 
-/**
- * conf_pool() - the name of the pool in a section
- * @section: the section
- *
- * Return: its name, or a path without a pool, or NULL.
+/*
+ * The name of the pool in a section.  Return: its name, or a path without a pool, or NULL.
  */
 const char *conf_pool(const struct conf_section *section)
 {
 	return section->pool ? section->pool : conf_pool_text(section);
 }
 
-/**
- * conf_has_patterns() - check whether a section selects devices by patterns
- * @device: the section
- *
- * Return: true if so; otherwise it lists the devices.
+/*
+ * Check whether a section selects devices by patterns.  Return: true if so; otherwise it
+ * lists the devices.
  */
 bool conf_has_patterns(const struct conf_section *device)
 {
@@ -137,12 +106,7 @@ bool conf_has_patterns(const struct conf_section *device)
 	return false;
 }
 
-/**
- * conf_may_be_several() - check whether a section can apply to several devices
- * @device: the section
- *
- * Return: true if so.
- */
+/* Check whether a section can apply to several devices. */
 bool conf_may_be_several(const struct conf_section *device)
 {
 	const char *list = conf_text(device, KEY_DEVICE);
@@ -189,8 +153,7 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 	case KEY_PATH:
 		return matches_any(list, subject->paths);
 	case KEY_NAME:
-		return matches(list, subject->kernel) ||
-		       matches(list, subject->mapper);
+		return matches(list, subject->kernel) || matches(list, subject->mapper);
 	case KEY_VOLUME:
 		return matches(list, subject->volume);
 	case KEY_SERIAL:
@@ -204,15 +167,12 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 	}
 }
 
-/**
- * conf_selects() - check whether the patterns of a section match a block device
- * @device: the section
+/*
+ * Check whether the patterns of a section match a block device.
  * @subject: the properties of the block device
- *
  * Return: true if all patterns of the section match.
  */
-bool conf_selects(const struct conf_section *device,
-		  const struct conf_subject *subject)
+bool conf_selects(const struct conf_section *device, const struct conf_subject *subject)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		if (!key_selects(device, patterns[i], subject))
@@ -224,17 +184,12 @@ bool conf_selects(const struct conf_section *device,
 /* The name of a pool that was found by its disk is not a pattern. */
 static bool is_about_pool(const struct conf_section *section, const char *pool)
 {
-	return section->pool ? !strcmp(section->pool, pool) :
-			       !fnmatch(section->label, pool, 0);
+	return section->pool ? !strcmp(section->pool, pool) : !fnmatch(section->label, pool, 0);
 }
 
-/**
- * conf_pool_setting() - the setting of a pool
- * @conf: the configuration
- * @pool: its name
+/*
+ * The setting of a pool.
  * @key: KEY_MEASURE, KEY_DEPTH, KEY_SLICE or KEY_WRITES_STARVED
- * @place: the place of the setting
- *
  * Return: the value in the last section that matches the name, or NULL.
  */
 const char *conf_pool_setting(const struct conf *conf, const char *pool,
@@ -252,12 +207,7 @@ const char *conf_pool_setting(const struct conf *conf, const char *pool,
 	return NULL;
 }
 
-/**
- * conf_group() - the group of a section
- * @group: the section
- *
- * Return: the group as written, with escapes.
- */
+/* The group of a section.  Return: the group as written, with escapes. */
 const char *conf_group(const struct conf_section *group)
 {
 	const char *text = conf_text(group, KEY_GROUP);
@@ -265,11 +215,8 @@ const char *conf_group(const struct conf_section *group)
 	return text ? text : group->label;
 }
 
-/**
- * conf_bounds() - the bounds in a section
- * @section: the section
- *
- * Return: the bounds; 0 for bounds that the section does not set.
+/*
+ * The bounds in a section.  Return: the bounds; 0 for bounds that the section does not set.
  */
 struct bounds conf_bounds(const struct conf_section *section)
 {
@@ -278,8 +225,7 @@ struct bounds conf_bounds(const struct conf_section *section)
 	unsigned int given;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		const char *text = conf_text(section,
-					     conf_group_keys[GROUP_BOUNDS + bound]);
+		const char *text = conf_text(section, conf_group_keys[GROUP_BOUNDS + bound]);
 
 		if (text)
 			bound_read(text, bound, &bounds, &given, &problem);
@@ -287,17 +233,14 @@ struct bounds conf_bounds(const struct conf_section *section)
 	return bounds;
 }
 
-/**
- * conf_group_value() - the first setting of a group in a section
- * @section: the section
- *
- * Return: the value, or NULL if the section sets nothing.
+/*
+ * The first setting of a group in a section.  Return: the value, or NULL if the section
+ * sets nothing.
  */
 const struct conf_value *conf_group_value(const struct conf_section *section)
 {
 	for (size_t i = 0; i < GROUP_SETTINGS; i++) {
-		const struct conf_value *value =
-			&section->value[conf_group_keys[i]];
+		const struct conf_value *value = &section->value[conf_group_keys[i]];
 
 		if (value->text)
 			return value;

@@ -26,11 +26,9 @@ static bool has_attribute(int directory, const char *name)
 	return fgetxattr(directory, name, &value, 1) == 1 && value == '1';
 }
 
-/**
- * delegated_is() - see whether a cgroup is delegated
- * @directory: its open directory
- *
- * Return: whether it is, by its owner, or with the mark of systemd's Delegate=.
+/*
+ * See whether a cgroup is delegated.  Return: whether it is, by its owner, or with the mark
+ * of systemd's Delegate=.
  */
 bool delegated_is(int directory)
 {
@@ -41,16 +39,11 @@ bool delegated_is(int directory)
 	       has_attribute(directory, "trusted.delegate");
 }
 
-/**
- * struct search - a search for patterns that give too much
- * @conf: with these patterns
- * @told: by pattern: it was found
- * @hierarchy: where the cgroups are
- */
+/* A search for patterns that give too much. */
 struct search {
-	const struct conf *conf;
-	bool *told;
-	struct hierarchy hierarchy;
+	const struct conf *conf;	/* with these patterns */
+	bool *told;	/* by pattern: it was found */
+	struct hierarchy hierarchy;	/* where the cgroups are */
 };
 
 static bool is_harmful(const struct conf_section *section)
@@ -61,8 +54,7 @@ static bool is_harmful(const struct conf_section *section)
 	       bound_is_set(&bounds, WRITE_LATENCY);
 }
 
-static void warn(const struct conf *conf, const struct conf_section *section,
-		 const char *path)
+static void warn(const struct conf *conf, const struct conf_section *section, const char *path)
 {
 	struct bounds bounds = conf_bounds(section);
 	enum bound bound = MINIMUM;
@@ -70,13 +62,11 @@ static void warn(const struct conf *conf, const struct conf_section *section,
 
 	while (!bound_is_set(&bounds, bound))
 		bound++;
-	conf_where(conf,
-		   &section->value[conf_group_keys[GROUP_BOUNDS + bound]].place,
-		   where, sizeof(where));
+	conf_where(conf, &section->value[conf_group_keys[GROUP_BOUNDS + bound]].place, where,
+		   sizeof(where));
 	note("note: %s: users can choose names that fit %s, as cgroup %s is delegated, %s %s; %s",
 	     where, conf_group(section), path, "and each such cgroup gets the",
-	     bound_kinds[bound].noun,
-	     "name one cgroup, or a slice that only root populates");
+	     bound_kinds[bound].noun, "name one cgroup, or a slice that only root populates");
 }
 
 static bool is_delegated(const struct hierarchy *hierarchy, const char *path)
@@ -102,8 +92,7 @@ static int look(const char *path, uint64_t id, void *data)
 	for (size_t i = 0; i < conf->n_patterns; i++) {
 		const struct conf_section *section = conf->patterns[i];
 
-		if (search->told[i] || !is_harmful(section) ||
-		    !conf_is_open_at(section, path))
+		if (search->told[i] || !is_harmful(section) || !conf_is_open_at(section, path))
 			continue;
 		search->told[i] = true;
 		warn(conf, section, path);
@@ -111,11 +100,9 @@ static int look(const char *path, uint64_t id, void *data)
 	return EXIT_OK;
 }
 
-/**
- * delegated_warn() - tell of patterns that give minima and latency targets to users' cgroups
- * @conf: the configuration
- *
- * Each is told of once.
+/*
+ * Tell of patterns that give minima and latency targets to users' cgroups.  Each is told of
+ * once.
  */
 void delegated_warn(const struct conf *conf)
 {

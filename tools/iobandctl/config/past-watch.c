@@ -24,14 +24,13 @@ static int open_lock(int flags)
 	return fd;
 }
 
-/**
- * past_watch() - publish the configuration of this "watch" for "apply"
+/*
+ * Publish the configuration of this "watch" for "apply".
  * @file: as from past_keep()
  *
- * The lock lasts until the program ends.  A failure is harmless and not
- * reported: "apply" then reverts settings that are not in the configuration,
- * and "watch" makes the settings that other programs request.
- *
+ * The lock lasts until the program ends.  A failure is harmless and not reported: "apply"
+ * then reverts settings that are not in the configuration, and "watch" makes the settings
+ * that other programs request.
  * Return: 0, or -1 after a failure.
  */
 int past_watch(const char *file)
@@ -47,26 +46,20 @@ int past_watch(const char *file)
 	return 0;
 }
 
-/**
- * past_is_watched() - check whether a "watch" is running
- *
- * Return: true if so.
- */
+/* Check whether a "watch" is running. */
 bool past_is_watched(void)
 {
 	int fd = open_lock(O_RDONLY);
-	bool is = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) &&
-		  errno == EWOULDBLOCK;
+	bool is = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	if (fd >= 0)
 		close(fd);
 	return is;
 }
 
-/**
- * past_watched() - the configuration of the last "watch"
- *
- * Return: the name of its file, to be freed; NULL if there was none.
+/*
+ * The configuration of the last "watch".  Return: the name of its file, to be freed; NULL
+ * if there was none.
  */
 char *past_watched(void)
 {

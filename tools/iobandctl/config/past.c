@@ -15,7 +15,6 @@
  * plain unit of bytes is from a former version, and a power of 1024.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +22,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/outfile.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "config/past.h"
 #include "ioband/group.h"
 
@@ -64,16 +65,11 @@ static int read_conf(struct conf *conf, const char *path, const char *text)
 /* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
-	char *path = path_of(name), *text = NULL;
-	FILE *file = fopen(path, "re");
-	size_t size = 0;
-	bool good;
+	char *path = path_of(name), *text;
+	bool good = !infile_read(path, &text) && *text;
 
 	*conf = (struct conf){ .n = 0 };
-	good = file && getdelim(&text, &size, 0, file) > 0 &&
-	       !read_conf(conf, path, text);
-	if (file)
-		fclose(file);
+	good = good && !read_conf(conf, path, text);
 	free(text);
 	free(path);
 	if (good)
@@ -85,14 +81,10 @@ static bool load(const char *name, struct conf *conf)
 
 static bool is_configuration(const char *name)
 {
-	return !strncmp(name, CONFIGURATION, strlen(CONFIGURATION)) &&
-	       !strchr(name + 1, '.');
+	return text_after(name, CONFIGURATION) && !strchr(name + 1, '.');
 }
 
-/**
- * past_load() - read the record of former configurations
- * @past: the result
- */
+/* Read the record of former configurations. */
 void past_load(struct past *past)
 {
 	DIR *entries = opendir(records_directory());
@@ -101,8 +93,7 @@ void past_load(struct past *past)
 
 	*past = (struct past){ .n = 0 };
 	while (entries && (entry = readdir(entries))) {
-		if (is_configuration(entry->d_name) &&
-		    load(entry->d_name, &conf))
+		if (is_configuration(entry->d_name) && load(entry->d_name, &conf))
 			past_add(past, &conf);
 	}
 	if (entries)
@@ -110,9 +101,8 @@ void past_load(struct past *past)
 	load(DEVICES, &past->devices);
 }
 
-/**
- * past_add() - add a configuration that has just been replaced
- * @past: the record
+/*
+ * Add a configuration that has just been replaced.
  * @conf: the configuration; @past takes ownership
  */
 void past_add(struct past *past, struct conf *conf)
@@ -121,10 +111,7 @@ void past_add(struct past *past, struct conf *conf)
 	past->v[past->n++] = *conf;
 }
 
-/**
- * past_free() - free the record of former configurations
- * @past: the record, left empty
- */
+/* Free the record of former configurations. */
 void past_free(struct past *past)
 {
 	for (size_t i = 0; i < past->n; i++)
@@ -134,19 +121,13 @@ void past_free(struct past *past)
 	*past = (struct past){ .n = 0 };
 }
 
-/**
- * past_says() - check whether a section has the present value of a setting
+/*
+ * Check whether a section has the present value of a setting.
  * @section: the section, or NULL
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
-bool past_says(const struct conf_section *section, int setting,
-	       const struct ioband_preset *now)
+bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now)
 {
-	const char *text =
-		section ? conf_text(section, conf_group_keys[setting]) : NULL;
+	const char *text = section ? conf_text(section, conf_group_keys[setting]) : NULL;
 	struct bounds bounds;
 
 	if (!text)
@@ -157,21 +138,12 @@ bool past_says(const struct conf_section *section, int setting,
 	return bound_is(&bounds, &now->bounds, setting - GROUP_BOUNDS);
 }
 
-/**
- * past_asked_path() - check whether a cgroup's setting is in a former
- * configuration
- * @past: the record
- * @pool: the pool
+/*
+ * Check whether a cgroup's setting is in a former configuration.
  * @device: the device with the cgroup in its own tree; NULL for the pool's tree
- * @path: of the cgroup
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
-bool past_asked_path(const struct past *past, const char *pool,
-		     const char *device, const char *path, int setting,
-		     const struct ioband_preset *now)
+bool past_asked_path(const struct past *past, const char *pool, const char *device,
+		     const char *path, int setting, const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
 		if (past_says(conf_setting_of(&past->v[i],
@@ -183,8 +155,7 @@ bool past_asked_path(const struct past *past, const char *pool,
 	return false;
 }
 
-static bool asked_in(const struct conf *conf, const char *pool,
-		     const char *group, int setting,
+static bool asked_in(const struct conf *conf, const char *pool, const char *group, int setting,
 		     const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -200,18 +171,8 @@ static bool asked_in(const struct conf *conf, const char *pool,
 	return false;
 }
 
-/**
- * past_asked_other() - the same for a user, a process or the root
- * @past: the record
- * @pool: of the group
- * @group: its name in the kernel's list
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
- */
-bool past_asked_other(const struct past *past, const char *pool,
-		      const char *group, int setting,
+/* The same for a user, a process or the root. */
+bool past_asked_other(const struct past *past, const char *pool, const char *group, int setting,
 		      const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
@@ -221,24 +182,13 @@ bool past_asked_other(const struct past *past, const char *pool,
 	return false;
 }
 
-/**
- * past_asked_pool() - check whether a pool's setting is in a former
- * configuration
- * @past: the record
- * @pool: the pool
- * @key: the setting
- * @now: its present value
- *
- * Return: true if so.
- */
-bool past_asked_pool(const struct past *past, const char *pool,
-		     enum conf_key key, const char *now)
+/* Check whether a pool's setting is in a former configuration. */
+bool past_asked_pool(const struct past *past, const char *pool, enum conf_key key, const char *now)
 {
 	struct conf_place place;
 
 	for (size_t i = 0; i < past->n; i++) {
-		const char *text = conf_pool_setting(&past->v[i], pool, key,
-						     &place);
+		const char *text = conf_pool_setting(&past->v[i], pool, key, &place);
 
 		if (text && !strcmp(text, now))
 			return true;
@@ -253,23 +203,16 @@ static bool is_about(const struct conf_section *section, const char *name)
 	return its && !strcmp(its, name);
 }
 
-/**
- * past_asked_device() - check whether a device's setting is in a former
- * configuration
- * @past: the record
+/*
+ * Check whether a device's setting is in a former configuration.
  * @name: of the ioband device
- * @key: the setting
- * @now: its present value
- *
- * Return: true if so.
  */
 bool past_asked_device(const struct past *past, const char *name,
 		       enum conf_key key, const char *now)
 {
 	for (size_t i = 0; i < past->devices.n; i++) {
 		const struct conf_section *section = &past->devices.v[i];
-		const char *text = key == KEY_POOL ? conf_pool(section) :
-						     conf_text(section, key);
+		const char *text = key == KEY_POOL ? conf_pool(section) : conf_text(section, key);
 
 		if (text && is_about(section, name) && !strcmp(text, now))
 			return true;
@@ -277,15 +220,9 @@ bool past_asked_device(const struct past *past, const char *name,
 	return false;
 }
 
-/**
- * past_asked_own() - check whether a setting of a device's own group is in a
- * former configuration
- * @past: the record
+/*
+ * Check whether a setting of a device's own group is in a former configuration.
  * @name: of the ioband device
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
 bool past_asked_own(const struct past *past, const char *name, int setting,
 		    const struct ioband_preset *now)
@@ -300,8 +237,7 @@ bool past_asked_own(const struct past *past, const char *name, int setting,
 }
 
 /* Bounds are written in the canonical form, with explicit units. */
-static void write_key(FILE *file, const struct conf_section *section,
-		      enum conf_key key)
+static void write_key(FILE *file, const struct conf_section *section, enum conf_key key)
 {
 	struct bounds bounds = conf_bounds(section);
 	const char *text = conf_text(section, key);
@@ -313,8 +249,7 @@ static void write_key(FILE *file, const struct conf_section *section,
 		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
 			canonical = bound_text(&bounds, bound);
 	}
-	fprintf(file, "%s = %s\n", conf_key_name(key),
-		canonical ? canonical : text);
+	fprintf(file, "%s = %s\n", conf_key_name(key), canonical ? canonical : text);
 	free(canonical);
 }
 
@@ -330,8 +265,7 @@ static char *text_of(const struct conf *conf)
 
 		if (!is_pool && section->kind != CONF_GROUP)
 			continue;
-		fprintf(file, "[%s %s]\n", is_pool ? "pool" : "group",
-			section->label);
+		fprintf(file, "[%s %s]\n", is_pool ? "pool" : "group", section->label);
 		for (int key = 0; key < CONF_KEYS; key++)
 			write_key(file, section, key);
 	}
@@ -365,14 +299,11 @@ static int write_file(const char *name, const char *text)
 	return code;
 }
 
-/**
- * past_keep() - record the groups and pools of a configuration
- * @conf: the configuration
+/*
+ * Record the groups and pools of a configuration.
  * @file: the name of its file, to be freed
  *
  * Call this before any part of the configuration is applied.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int past_keep(const struct conf *conf, char **file)
 {
@@ -386,8 +317,7 @@ int past_keep(const struct conf *conf, char **file)
 }
 
 /* Write a device's section.  conf_check() requires the key "device". */
-static void write_device(FILE *file, size_t n, const char *name,
-			 const struct conf_section *section)
+static void write_device(FILE *file, size_t n, const char *name, const struct conf_section *section)
 {
 	static const enum conf_key wanted[] = {
 		KEY_POOL, KEY_MODE, KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM,
@@ -408,17 +338,12 @@ static bool has_device(const struct past_device *v, size_t n, const char *name)
 	return false;
 }
 
-/**
- * past_keep_devices() - record the settings of ioband devices
+/*
+ * Record the settings of ioband devices.
  * @past: former settings to keep; NULL to keep none
- * @v: the present settings
- * @n: number of devices in @v
  * @replace: drop the former settings of the devices in @v
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int past_keep_devices(const struct past *past, const struct past_device *v,
-		      size_t n, bool replace)
+int past_keep_devices(const struct past *past, const struct past_device *v, size_t n, bool replace)
 {
 	size_t size, count = 0;
 	char *text = NULL;

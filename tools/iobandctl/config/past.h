@@ -5,48 +5,34 @@
 #include "config/conf.h"
 #include "kernel/parse.h"
 
-/**
- * struct past_device - the settings of an ioband device in a configuration
- * @name: its name
- * @section: its settings
- */
+/* The settings of an ioband device in a configuration. */
 struct past_device {
 	const char *name;
 	const struct conf_section *section;
 };
 
-/**
- * struct past - former configurations
- * @v: configurations; only groups and pools count
- * @n: their number
- * @devices: a section for each ioband device, with its name in KEY_AS
- */
+/* Former configurations. */
 struct past {
-	struct conf *v;
+	struct conf *v;	/* configurations; only groups and pools count */
 	size_t n;
-	struct conf devices;
+	struct conf devices;	/* a section for each ioband device, with its name in KEY_AS */
 };
 
 void past_load(struct past *past);
 void past_add(struct past *past, struct conf *conf);
 void past_free(struct past *past);
-bool past_says(const struct conf_section *section, int setting,
-	       const struct ioband_preset *now);
-bool past_asked_path(const struct past *past, const char *pool,
-		     const char *device, const char *path, int setting,
-		     const struct ioband_preset *now);
-bool past_asked_other(const struct past *past, const char *pool,
-		      const char *group, int setting,
+bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now);
+bool past_asked_path(const struct past *past, const char *pool, const char *device,
+		     const char *path, int setting, const struct ioband_preset *now);
+bool past_asked_other(const struct past *past, const char *pool, const char *group, int setting,
 		      const struct ioband_preset *now);
-bool past_asked_pool(const struct past *past, const char *pool,
-		     enum conf_key key, const char *now);
+bool past_asked_pool(const struct past *past, const char *pool, enum conf_key key, const char *now);
 bool past_asked_device(const struct past *past, const char *name,
 		       enum conf_key key, const char *now);
 bool past_asked_own(const struct past *past, const char *name, int setting,
 		    const struct ioband_preset *now);
 int past_keep(const struct conf *conf, char **file);
-int past_keep_devices(const struct past *past, const struct past_device *v,
-		      size_t n, bool replace);
+int past_keep_devices(const struct past *past, const struct past_device *v, size_t n, bool replace);
 void past_forget(const char *file);
 
 /* past-watch.c */

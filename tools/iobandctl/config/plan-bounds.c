@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making changes of maxima, minima and latency targets. */
-#include <stdlib.h>
-
 #include "config/plan.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
 /* The place of a bound in a section; NULL if the section does not set it. */
-static const struct conf_place *place_of(const struct conf_section *section,
-					 enum bound bound)
+static const struct conf_place *place_of(const struct conf_section *section, enum bound bound)
 {
 	enum conf_key key = conf_group_keys[GROUP_BOUNDS + bound];
 
-	return section && conf_text(section, key) ? &section->value[key].place :
-						    NULL;
+	return section && conf_text(section, key) ? &section->value[key].place : NULL;
 }
 
-/**
- * plan_bound() - plan a bound of a group, if it differs from the present one
- * @plan: the plan
+/*
+ * Plan a bound of a group, if it differs from the present one.
  * @future: the device that receives the message
- * @section: contains the bound
- * @bound: the kind of bound
- * @now: the present bounds of the group
- *
- * Return: the change, for the caller to fill in the group; NULL if the bound is
- * the same.
+ * Return: the change, for the caller to fill in the group; NULL if the bound is the same.
  */
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
@@ -44,21 +34,16 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 	return change;
 }
 
-/**
- * plan_no_bound() - plan the removal of a bound of a group
- * @plan: the plan
+/*
+ * Plan the removal of a bound of a group.
  * @future: the device that receives the message
- * @bound: the kind of bound
- * @now: the present bounds of the group
- *
  * Return: the change, for the caller to fill in the group.
  */
 struct change *plan_no_bound(struct plan *plan, const struct future *future,
 			     enum bound bound, const struct bounds *now)
 {
 	const struct conf_place everywhere = { .line = 0 };
-	struct change *change = plan_add(plan, CHANGE_BOUND, future,
-					 &everywhere);
+	struct change *change = plan_add(plan, CHANGE_BOUND, future, &everywhere);
 
 	change->bound = bound;
 	change->from = bound_text(now, bound);
@@ -66,18 +51,13 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 	return change;
 }
 
-/**
- * plan_check_bounds() - check that no planned minimum exceeds its maximum
- * @plan: the plan
- * @sections: the sections with its bounds, by kind; if it is NULL or lacks the
- *	key, the present bound remains
- * @now: the present bounds of the group
+/*
+ * Check that no planned minimum exceeds its maximum.
+ * @sections: the sections with its bounds, by kind; if it is NULL or lacks the key, the
+ *	present bound remains
  * @group: the group, for messages
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int plan_check_bounds(const struct plan *plan,
-		      const struct conf_section *const sections[BOUNDS],
+int plan_check_bounds(const struct plan *plan, const struct conf_section *const sections[BOUNDS],
 		      const struct bounds *now, const char *group)
 {
 	const struct conf_place *place[BOUNDS];
@@ -93,13 +73,11 @@ int plan_check_bounds(const struct plan *plan,
 		wanted = conf_bounds(sections[bound]);
 		bound_copy(&then, &wanted, bound);
 	}
-	if ((!place[MAXIMUM] && !place[MINIMUM]) ||
-	    !bounds_check(&then, &problem))
+	if ((!place[MAXIMUM] && !place[MINIMUM]) || !bounds_check(&then, &problem))
 		return EXIT_OK;
 	if (place[MAXIMUM])
 		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
-	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
-		    problem.text, where);
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group, problem.text, where);
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 
@@ -129,13 +107,11 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 
 /* Check whether a bound of the device's own group is to be reverted. */
 static bool gave(const struct plan *plan, const struct future *future,
-		 const struct conf_section *section, enum bound bound,
-		 const struct bounds *now)
+		 const struct conf_section *section, enum bound bound, const struct bounds *now)
 {
 	const struct ioband_preset has = { .bounds = *now };
 
-	return !place_of(section, bound) &&
-	       plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
+	return !place_of(section, bound) && plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
 }
 
 static void change_own(struct plan *plan, const struct future *future,
@@ -153,13 +129,9 @@ static void change_own(struct plan *plan, const struct future *future,
 	}
 }
 
-/**
- * plan_own_bounds() - plan the bounds of a device's own group
- * @plan: the plan
- * @future: the device
+/*
+ * Plan the bounds of a device's own group.
  * @section: the device's section in the configuration
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section)
@@ -188,16 +160,12 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 	return code;
 }
 
-/**
- * plan_run_bound() - set a bound of a group
- * @change: the change
+/*
+ * Set a bound of a group.
  * @speaker: the device that receives the message
  * @to: the new value, as from bound_text()
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int plan_run_bound(const struct change *change,
-		   const struct ioband_device *speaker, const char *to)
+int plan_run_bound(const struct change *change, const struct ioband_device *speaker, const char *to)
 {
 	struct problem problem;
 	struct bounds bounds;
@@ -205,6 +173,5 @@ int plan_run_bound(const struct change *change,
 
 	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_bound(speaker, change->message, change->bound, &bounds,
-			   RATES_ALL);
+	return query_bound(speaker, change->message, change->bound, &bounds, RATES_ALL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/plan.h"
 #include "host/use.h"
 #include "ioband/name.h"
@@ -14,19 +15,15 @@
 /* The name with %n replaced by the label. */
 static char *expand_name(const char *pattern, const char *label)
 {
-	char *name = xstrdup(""), *longer;
+	char *name = xstrdup("");
 	const char *star;
 
 	while ((star = strstr(pattern, "%n"))) {
-		longer = xasprintf("%s%.*s%s", name, (int)(star - pattern),
-				   pattern, label);
-		free(name);
-		name = longer;
+		xappend(&name, "%.*s%s", (int)(star - pattern), pattern, label);
 		pattern = star + 2;
 	}
-	longer = xasprintf("%s%s", name, pattern);
-	free(name);
-	return longer;
+	xappend(&name, "%s", pattern);
+	return name;
 }
 
 static char *name_for(const struct choice *choice)
@@ -172,16 +169,11 @@ static void join_pool(const struct plan *plan, struct future *future,
 	future->moved = true;
 }
 
-static bool has_own_group(const char *mode)
-{
-	return !strncmp(mode, "device", strlen("device"));
-}
-
 /* Plan the weight and the bounds of the device's own group. */
 static int plan_own(struct plan *plan, struct future *future,
 		    const struct conf_section *section)
 {
-	if (!has_own_group(future->table.mode))
+	if (!text_after(future->table.mode, "device"))
 		return EXIT_OK;
 	plan_weight(plan, future, section);
 	return plan_own_bounds(plan, future, section);
@@ -242,7 +234,7 @@ static int plan_mode(struct plan *plan, const struct choice *choice,
 		mode = "cgroup";
 	if (!mode || !strcmp(mode, future->table.mode))
 		return plan_own(plan, future, choice->section);
-	if (!has_own_group(mode))
+	if (!text_after(mode, "device"))
 		code = plan_own(plan, future, choice->section);
 	plan_set(plan, future, true, "mode", future->table.mode, mode,
 		 &value->place);
@@ -261,14 +253,9 @@ static int plan_old(struct plan *plan, const struct choice *choice,
 	return code == EXIT_OK ? plan_mode(plan, choice, future) : code;
 }
 
-/**
- * plan_left() - plan for devices that the configuration does not select any
- * more
- * @plan: the plan
- *
- * The devices remain; settings from the configuration are reverted.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Plan for devices that the configuration does not select any more.  The devices remain;
+ * settings from the configuration are reverted.
  */
 int plan_left(struct plan *plan)
 {
@@ -329,11 +316,9 @@ static int plan_inserted(struct plan *plan, const struct choice *choice,
 	return EXIT_OK;
 }
 
-/**
- * plan_devices() - plan new devices, and changes of existing devices
+/*
+ * Plan new devices, and changes of existing devices.
  * @plan: the plan, with its choices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_devices(struct plan *plan)
 {

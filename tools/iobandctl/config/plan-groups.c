@@ -5,33 +5,23 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/plan-trees.h"
 #include "ioband/tree.h"
 
-/**
- * struct wish - a group with settings in the configuration
- * @group: the present group; NULL if it does not exist
- * @name: its name in the kernel's lists
- * @shown: its name in messages to the user; of a cgroup, its path
- */
+/* A group with settings in the configuration. */
 struct wish {
-	const struct ioband_group *group;
+	const struct ioband_group *group;	/* the present group; NULL if it does not exist */
 	const char *name;
-	const char *shown;
+	const char *shown;	/* its name in messages to the user; of a cgroup, its path */
 };
 
-static void name_group(struct change *change, const struct tree *tree,
-		       const struct wish *wish)
+static void name_group(struct change *change, const struct tree *tree, const struct wish *wish)
 {
 	if (tree->owner)
 		change->tree = xstrdup(tree->owner->name);
-	change->group = xstrdup(wish->shown);
+	change->group = xstrdup(text_after(wish->name, "cgroup#") ? wish->shown : wish->name);
 	change->message = xstrdup(wish->name);
-}
-
-static bool is_cgroup(const char *name)
-{
-	return !strncmp(name, "cgroup#", strlen("cgroup#"));
 }
 
 static bool is_asked(const struct conf_section *section, int setting)
@@ -50,8 +40,7 @@ static struct change *want_weight(struct trees *trees, const struct tree *tree,
 
 	if (wanted == now || (!now && wanted == IOBAND_WEIGHT_DEFAULT))
 		return NULL;
-	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker,
-			  &value->place);
+	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker, &value->place);
 	change->from = weight_text(now);
 	change->to = xstrdup(value->text);
 	return change;
@@ -72,8 +61,7 @@ static struct change *want_none(struct trees *trees, const struct tree *tree,
 	if (setting != GROUP_WEIGHT)
 		return plan_no_bound(trees->plan, tree->speaker,
 				     setting - GROUP_BOUNDS, &now->bounds);
-	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker,
-			  &everywhere);
+	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker, &everywhere);
 	change->from = weight_text(now->weight);
 	change->to = weight_text(0);
 	return change;
@@ -90,18 +78,16 @@ static struct change *want_one(struct trees *trees, const struct tree *tree,
 		return NULL;
 	if (setting == GROUP_WEIGHT)
 		return want_weight(trees, tree, section, group);
-	return plan_bound(trees->plan, tree->speaker, section, bound,
-			  bounds_of(group));
+	return plan_bound(trees->plan, tree->speaker, section, bound, bounds_of(group));
 }
 
 /* Read the present settings of a group, and the rest after reverting old settings. */
 static void look_at(struct trees *trees, const struct tree *tree,
 		    const struct conf_section *const sections[GROUP_SETTINGS],
-		    const struct wish *wish, struct ioband_preset *now,
-		    struct ioband_preset *rest)
+		    const struct wish *wish, struct ioband_preset *now, struct ioband_preset *rest)
 {
 	const struct ioband_group *group = wish->group;
-	const char *path = is_cgroup(wish->name) ? wish->shown : NULL;
+	const char *path = text_after(wish->name, "cgroup#") ? wish->shown : NULL;
 
 	*now = (struct ioband_preset){ .bounds = *bounds_of(group) };
 	now->weight = group && group->set ? group->weight : 0;
@@ -116,8 +102,7 @@ static void look_at(struct trees *trees, const struct tree *tree,
 		if (i == GROUP_WEIGHT)
 			rest->weight = 0;
 		else
-			bound_copy(&rest->bounds, &bounds_none,
-				   i - GROUP_BOUNDS);
+			bound_copy(&rest->bounds, &bounds_none, i - GROUP_BOUNDS);
 	}
 }
 
@@ -137,8 +122,7 @@ static int want(struct trees *trees, const struct tree *tree,
 	int code;
 
 	look_at(trees, tree, sections, &wish, &now, &rest);
-	code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS,
-				 &rest.bounds, shown);
+	code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS, &rest.bounds, shown);
 	wanted = rest;
 	presets_read(sections, &wanted);
 	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
@@ -148,8 +132,7 @@ static int want(struct trees *trees, const struct tree *tree,
 		if (presets_phase(&now, &wanted, i) != phase)
 			continue;
 		if (presets_are_same(&now, &rest, i))
-			change = want_one(trees, tree, sections[i], i,
-					  wish.group);
+			change = want_one(trees, tree, sections[i], i, wish.group);
 		else
 			change = want_none(trees, tree, i, &now);
 		if (change)
@@ -159,8 +142,7 @@ static int want(struct trees *trees, const struct tree *tree,
 }
 
 static int want_in_tree(struct trees *trees, const struct tree *tree,
-			const struct conf_matches *matches, const char *path,
-			const char *name)
+			const struct conf_matches *matches, const char *path, const char *name)
 {
 	const char *owner = tree->owner ? tree->owner->name : NULL;
 	const struct conf_section *sections[GROUP_SETTINGS];
@@ -202,9 +184,8 @@ static const struct conf_section *note_used(const struct trees *trees,
 	return last;
 }
 
-static int want_everywhere(struct trees *trees,
-			   const struct conf_matches *matches, const char *path,
-			   uint64_t id)
+static int want_everywhere(struct trees *trees, const struct conf_matches *matches,
+			   const char *path, uint64_t id)
 {
 	const struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
 	const struct conf_section *last = note_used(trees, matches);
@@ -235,9 +216,8 @@ static int visit(const char *path, uint64_t id, void *data)
 }
 
 /* The last section with a setting of a group other than a cgroup in a pool. */
-static const struct conf_section *find_other(const struct conf *conf,
-					     const char *pool, const char *name,
-					     int setting)
+static const struct conf_section *find_other(const struct conf *conf, const char *pool,
+					     const char *name, int setting)
 {
 	for (size_t i = conf->n; i-- > 0;) {
 		const struct conf_section *section = &conf->v[i];
@@ -262,13 +242,11 @@ static int plan_other_in(struct trees *trees, const struct tree *tree,
 	const struct conf_section *sections[GROUP_SETTINGS], *last = NULL;
 
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
-		sections[i] = find_other(trees->plan->conf,
-					 tree->speaker->table.pool, name, i);
+		sections[i] = find_other(trees->plan->conf, tree->speaker->table.pool, name, i);
 		if (sections[i] > last)
 			last = sections[i];
 	}
-	return last == section ? want(trees, tree, sections, name,
-				      conf_group(section)) : EXIT_OK;
+	return last == section ? want(trees, tree, sections, name, conf_group(section)) : EXIT_OK;
 }
 
 /* Plan for users, processes, and the I/O of the root itself. */
@@ -277,8 +255,7 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 	const char *pool = conf_pool(section);
 	const struct scope nowhere = { .device = NULL };
 	struct group_ref group;
-	int code = group_find(&trees->plan->finder, conf_group(section),
-			      &nowhere, &group);
+	int code = group_find(&trees->plan->finder, conf_group(section), &nowhere, &group);
 
 	plan_blame(trees->plan, &section->place, code);
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
@@ -318,17 +295,14 @@ static void say_missing(const struct trees *trees)
 		if (!section->path || section->is_pattern || trees->used[i])
 			continue;
 		conf_where(conf, &section->place, where, sizeof(where));
-		note("note: %s: there is no cgroup %s now", where,
-		     section->path);
+		note("note: %s: there is no cgroup %s now", where, section->path);
 	}
 }
 
 static bool can_say_of_paths(const struct plan *plan)
 {
 	struct hierarchy hierarchy;
-	const char *obstacle =
-		presets_obstacle(hierarchy_look(&hierarchy) ? &hierarchy :
-							      NULL);
+	const char *obstacle = presets_obstacle(hierarchy_look(&hierarchy) ? &hierarchy : NULL);
 
 	if (obstacle)
 		presets_say_obstacle(plan->conf, obstacle);
@@ -336,8 +310,7 @@ static bool can_say_of_paths(const struct plan *plan)
 }
 
 /* Sum the counts of all trees of a pool. */
-static void count_paths(const struct trees *trees, const char *pool,
-			struct preset_counts *counts)
+static void count_paths(const struct trees *trees, const char *pool, struct preset_counts *counts)
 {
 	*counts = (struct preset_counts){ .now = 0 };
 	for (size_t i = 0; i < trees->n; i++) {
@@ -386,8 +359,7 @@ static int plan_to_come(struct trees *trees)
 		struct tree *tree = &trees->v[i];
 
 		if (plan_tree_sorts_by(trees, tree, "cgroup"))
-			code = plan_presets(trees->plan, tree->speaker,
-					    tree->asked, tree->owner,
+			code = plan_presets(trees->plan, tree->speaker, tree->asked, tree->owner,
 					    &tree->counts);
 	}
 	return code == EXIT_OK ? check_room(trees) : code;
@@ -419,7 +391,7 @@ static bool is_in_use(const struct trees *trees, const struct tree *tree,
 	size_t length = strcspn(group->name, "#:");
 	char mode[IOBAND_WORD_SIZE];
 
-	if (tree_is_device(group) || (is_cgroup(group->name) && !group->path))
+	if (tree_is_device(group) || !tree_lasts(group))
 		return false;
 	if (!group->name[length])
 		return !tree->owner;
@@ -430,8 +402,7 @@ static bool is_in_use(const struct trees *trees, const struct tree *tree,
 /* Revert settings that are not in the configuration any more. */
 static int plan_rest(struct trees *trees, const struct tree *tree)
 {
-	const struct ioband_device *owner = tree->owner ? tree->owner->now :
-							  NULL;
+	const struct ioband_device *owner = tree->owner ? tree->owner->now : NULL;
 	const struct conf_section *none[GROUP_SETTINGS] = { NULL };
 	int code = EXIT_OK;
 
@@ -441,8 +412,7 @@ static int plan_rest(struct trees *trees, const struct tree *tree)
 		if (!tree->seen[i] && is_in_use(trees, tree, group) &&
 		    tree_owner(trees->plan->devices, &tree->groups, group) ==
 		    owner)
-			code = want(trees, tree, none, group->name,
-				    group->path ?: group->name);
+			code = want(trees, tree, none, group->name, group->path ?: group->name);
 	}
 	return code;
 }
@@ -479,12 +449,7 @@ static void put_off(const struct trees *trees)
 	free(sorted);
 }
 
-/**
- * plan_groups() - plan changes of weights and bounds of groups
- * @plan: the plan, with the future devices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Plan changes of weights and bounds of groups. */
 int plan_groups(struct plan *plan)
 {
 	struct trees trees;

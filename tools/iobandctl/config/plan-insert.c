@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making insertions of ioband into dm devices. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "host/lvm.h"
-#include "ioband/extract.h"
-#include "ioband/insert.h"
 #include "ioband/under.h"
 
 /*
@@ -20,8 +17,7 @@ static int find_place(const struct choice *choice)
 	const char *path = choice->device.path;
 	int code = under_places(path, &places);
 
-	if (code == EXIT_OK &&
-	    (places.n != 1 || strcmp(places.v[0], choice->label)))
+	if (code == EXIT_OK && (places.n != 1 || strcmp(places.v[0], choice->label)))
 		code = fail(EXIT_FAILED,
 			    "ioband cannot go into %s itself, but into %s below it: name that",
 			    path, places.n ? places.v[0] : "what is");
@@ -38,8 +34,7 @@ static int check_twice(const struct plan *plan, const struct choice *choice)
 	if (over)
 		return fail(EXIT_IN_USE, "ioband device %s is over %s already",
 			    over->name, choice->device.path);
-	if (!make_is_twice(plan->devices, conf_pool(choice->section),
-			   &choice->device, &why))
+	if (!make_is_twice(plan->devices, conf_pool(choice->section), &choice->device, &why))
 		return EXIT_OK;
 	return fail(EXIT_IN_USE, "%s: %s", choice->device.path, why.text);
 }
@@ -72,8 +67,7 @@ static int add_insertion(struct plan *plan, const struct choice *choice)
 	future->table = table;
 	future->chosen = true;
 	future->section = choice->section;
-	change = plan_add(plan, CHANGE_INSERT, future,
-			  &choice->section->value[KEY_INSERT].place);
+	change = plan_add(plan, CHANGE_INSERT, future, &choice->section->value[KEY_INSERT].place);
 	change->to = xstrdup(choice->device.path);
 	change->settings = settings;
 	return plan_own_bounds(plan, future, choice->section);
@@ -91,26 +85,21 @@ static bool is_place(const char *name)
 	return is;
 }
 
-/**
- * plan_may_insert() - check whether a selected device is for an insertion
+/*
+ * Check whether a selected device is for an insertion.
  * @choice: a device with "insert = yes" in the configuration
  *
- * If ioband cannot be inserted, this is an error for a listed device.  A device
- * that matches only a pattern is skipped.
- *
- * Return: true if so.
+ * If ioband cannot be inserted, this is an error for a listed device.  A device that
+ * matches only a pattern is skipped.
  */
 bool plan_may_insert(const struct choice *choice)
 {
 	return choice->named || (!is_others(choice) && is_place(choice->label));
 }
 
-/**
- * plan_insert() - plan an insertion
- * @plan: the plan
+/*
+ * Plan an insertion.
  * @choice: the device, without an insertion
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_insert(struct plan *plan, const struct choice *choice)
 {
@@ -129,12 +118,9 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 	return EXIT_OK;
 }
 
-/**
- * plan_run_insert() - insert ioband, or extract it again
- * @change: the insertion
+/*
+ * Insert ioband, or extract it again.
  * @undo: extract it
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_insert(const struct change *change, bool undo)
 {
@@ -150,7 +136,6 @@ int plan_run_insert(const struct change *change, bool undo)
 	 * Another program's insertion may have other settings, and is not ours
 	 * to undo.
 	 */
-	return fail(EXIT_IN_USE,
-		    "another program has inserted ioband into %s meanwhile; try again",
+	return fail(EXIT_IN_USE, "another program has inserted ioband into %s meanwhile; try again",
 		    change->device);
 }

@@ -21,20 +21,17 @@ static void know_present(struct plan *plan)
 	}
 }
 
-/**
- * plan_make() - find the changes that a configuration needs
+/*
+ * Find the changes that a configuration needs.
  * @plan: the result, also to be freed after a failure
  * @conf: the configuration; must outlive the plan
  * @devices: all there are; must outlive the plan
  * @only: only these devices below, and the pools of the ioband devices over them; the
  *	weights of groups in any case
  * @n_only: how many; 0 for all there are
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int plan_make(struct plan *plan, const struct conf *conf,
-	      const struct ioband_devices *devices, char *const *only,
-	      int n_only)
+int plan_make(struct plan *plan, const struct conf *conf, const struct ioband_devices *devices,
+	      char *const *only, int n_only)
 {
 	int code;
 

@@ -10,19 +10,15 @@
 #include "config/plan.h"
 #include "ioband/hand.h"
 
-/**
- * plan_load_past() - read the record of former configurations
- * @plan: receives it
- *
- * Not in a cgroup namespace: paths begin elsewhere there, and differ from those
- * in the record.
+/*
+ * Read the record of former configurations.  Not in a cgroup namespace: paths begin
+ * elsewhere there, and differ from those in the record.
  */
 void plan_load_past(struct plan *plan)
 {
 	struct hierarchy hierarchy;
 
-	plan->is_partial = hierarchy_look(&hierarchy) &&
-			   !hierarchy_is_whole(&hierarchy);
+	plan->is_partial = hierarchy_look(&hierarchy) && !hierarchy_is_whole(&hierarchy);
 	plan->is_watched = past_is_watched();
 	if (!plan->is_partial)
 		past_load(&plan->past);
@@ -41,25 +37,17 @@ static bool is_set(const struct ioband_preset *now, int setting)
  */
 static bool is_watchs(const struct plan *plan, int setting)
 {
-	return plan->is_watched && (setting == GROUP_WEIGHT ||
-				    setting == GROUP_BOUNDS + LATENCY);
+	return plan->is_watched && (setting == GROUP_WEIGHT || setting == GROUP_BOUNDS + LATENCY);
 }
 
-/**
- * plan_gave_group() - check whether a group's setting is to be reverted
- * @plan: the plan
- * @speaker: a device of its pool
+/*
+ * Check whether a group's setting is to be reverted.
  * @owner: the device with the group in its own tree; NULL for the pool's tree
- * @name: its name in the kernel's lists
  * @path: of a cgroup; else NULL
- * @setting: the setting
- * @now: the present settings of the group
- *
  * Return: true if it came from a former configuration.
  */
 bool plan_gave_group(const struct plan *plan, const struct future *speaker,
-		     const struct future *owner, const char *name,
-		     const char *path, int setting,
+		     const struct future *owner, const char *name, const char *path, int setting,
 		     const struct ioband_preset *now)
 {
 	const struct hand_key key = {
@@ -71,22 +59,14 @@ bool plan_gave_group(const struct plan *plan, const struct future *speaker,
 
 	if (!is_set(now, setting) || (path && is_watchs(plan, setting)))
 		return false;
-	asked = path ? past_asked_path(&plan->past, key.pool, key.device, path,
-				       setting, now) :
-		       past_asked_other(&plan->past, key.pool, name, setting,
-					now);
+	asked = path ? past_asked_path(&plan->past, key.pool, key.device, path, setting, now) :
+		       past_asked_other(&plan->past, key.pool, name, setting, now);
 	return asked && !hand_has(&key);
 }
 
-/**
- * plan_gave_own() - check whether a setting of a device's own group is to be
- * reverted
- * @plan: the plan
- * @future: the device
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if it came from a former configuration.
+/*
+ * Check whether a setting of a device's own group is to be reverted.  Return: true if it
+ * came from a former configuration.
  */
 bool plan_gave_own(const struct plan *plan, const struct future *future,
 		   int setting, const struct ioband_preset *now)
@@ -101,13 +81,9 @@ bool plan_gave_own(const struct plan *plan, const struct future *future,
 	       !hand_has(&key);
 }
 
-/**
- * plan_gave_device() - check whether a setting of a device is to be reverted
- * @plan: the plan
- * @future: the device
+/*
+ * Check whether a setting of a device is to be reverted.
  * @key: its pool, or its mode
- * @now: its present value
- *
  * Return: true if it came from a former configuration.
  */
 bool plan_gave_device(const struct plan *plan, const struct future *future,
@@ -117,45 +93,28 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 		.device = future->name, .key = conf_key_name(key),
 	};
 
-	return past_asked_device(&plan->past, future->name, key, now) &&
-	       !hand_has(&hand);
+	return past_asked_device(&plan->past, future->name, key, now) && !hand_has(&hand);
 }
 
-/**
- * plan_is_by_hand() - check whether a setting of a pool was set manually
- * @pool: the pool
- * @key: the setting
- *
- * Return: true if so.
- */
+/* Check whether a setting of a pool was set manually. */
 bool plan_is_by_hand(const char *pool, enum conf_key key)
 {
-	return hand_has(&(struct hand_key){
-		.pool = pool, .key = conf_key_name(key),
-	});
+	return hand_has(&(struct hand_key){ .pool = pool, .key = conf_key_name(key), });
 }
 
-/**
- * plan_gave_pool() - check whether a setting of a pool is to be reverted
- * @plan: the plan
- * @pool: the pool
- * @key: the setting
- * @now: its present value
- *
- * Return: true if it came from a former configuration.
+/*
+ * Check whether a setting of a pool is to be reverted.  Return: true if it came from a
+ * former configuration.
  */
-bool plan_gave_pool(const struct plan *plan, const char *pool,
-		    enum conf_key key, const char *now)
+bool plan_gave_pool(const struct plan *plan, const char *pool, enum conf_key key, const char *now)
 {
-	return past_asked_pool(&plan->past, pool, key, now) &&
-	       !plan_is_by_hand(pool, key);
+	return past_asked_pool(&plan->past, pool, key, now) && !plan_is_by_hand(pool, key);
 }
 
 static bool is_new_pool(const struct plan *plan, const char *pool)
 {
 	for (size_t i = 0; i < plan->devices->n; i++) {
-		if (plan->devices->v[i].dm->table &&
-		    !strcmp(plan->devices->v[i].table.pool, pool))
+		if (plan->devices->v[i].dm->table && !strcmp(plan->devices->v[i].table.pool, pool))
 			return false;
 	}
 	return true;
@@ -202,18 +161,12 @@ static struct past_device *list_devices(const struct plan *plan, size_t *n)
 		const struct future *future = &plan->future[i];
 
 		if (future->section)
-			v[(*n)++] = (struct past_device){ future->name,
-							  future->section };
+			v[(*n)++] = (struct past_device){ future->name, future->section };
 	}
 	return v;
 }
 
-/**
- * plan_begin() - record the configuration before it is applied
- * @plan: the plan
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Record the configuration before it is applied. */
 int plan_begin(const struct plan *plan)
 {
 	struct past_device *v;
@@ -233,14 +186,9 @@ int plan_begin(const struct plan *plan)
 	return code;
 }
 
-/**
- * plan_end() - drop the records of former configurations after this one is
- * applied
- * @plan: the plan
- * @all: the plan covers all devices; otherwise the records of other devices
- *	remain
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Drop the records of former configurations after this one is applied.
+ * @all: the plan covers all devices; otherwise the records of other devices remain
  */
 int plan_end(const struct plan *plan, bool all)
 {

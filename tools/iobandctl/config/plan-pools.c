@@ -30,13 +30,11 @@ static const char *default_slice(const struct plan *plan, const char *pool)
  * The default measure of a pool.  It depends on its slices, as they are or as
  * configured: time is shared only with slices.
  */
-static const char *default_measure(const struct plan *plan,
-				   const struct future *future)
+static const char *default_measure(const struct plan *plan, const struct future *future)
 {
 	const char *pool = future->table.pool;
 	struct conf_place place;
-	const char *asked = conf_pool_setting(plan->conf, pool, KEY_SLICE,
-					      &place);
+	const char *asked = conf_pool_setting(plan->conf, pool, KEY_SLICE, &place);
 
 	if (!strcmp(default_slice(plan, pool), "0") ||
 	    !future->table.slice_ms || (asked && !strcmp(asked, "0")))
@@ -51,11 +49,9 @@ static void default_of(const struct plan *plan, const struct future *future,
 	if (key == KEY_SLICE)
 		strcpy(text, default_slice(plan, future->table.pool));
 	else if (key == KEY_WRITES_STARVED)
-		snprintf(text, IOBAND_WORD_SIZE, "%d",
-			 IOBAND_WRITES_STARVED_DEFAULT);
+		snprintf(text, IOBAND_WORD_SIZE, "%d", IOBAND_WRITES_STARVED_DEFAULT);
 	else
-		strcpy(text, key == KEY_MEASURE ?
-				     default_measure(plan, future) : "auto");
+		strcpy(text, key == KEY_MEASURE ? default_measure(plan, future) : "auto");
 }
 
 static bool is_made(const struct plan *plan, const char *pool)
@@ -75,9 +71,8 @@ static bool is_made(const struct plan *plan, const char *pool)
  * set the present value. "auto" of a slice stays as it was chosen when the pool
  * was made.
  */
-static bool find_wish(const struct plan *plan, const struct future *future,
-		      enum conf_key key, const char *now,
-		      char to[IOBAND_WORD_SIZE], struct conf_place *place)
+static bool find_wish(const struct plan *plan, const struct future *future, enum conf_key key,
+		      const char *now, char to[IOBAND_WORD_SIZE], struct conf_place *place)
 {
 	const char *pool = future->table.pool;
 	const char *text = conf_pool_setting(plan->conf, pool, key, place);
@@ -87,8 +82,7 @@ static bool find_wish(const struct plan *plan, const struct future *future,
 		*place = (struct conf_place){ .line = 0 };
 	if (text && !is_auto)
 		snprintf(to, IOBAND_WORD_SIZE, "%s", text);
-	else if (is_made(plan, pool) ||
-		 (!text && plan_gave_pool(plan, pool, key, now)))
+	else if (is_made(plan, pool) || (!text && plan_gave_pool(plan, pool, key, now)))
 		default_of(plan, future, key, to);
 	else
 		return false;
@@ -113,15 +107,13 @@ static void set_measure(struct plan *plan, struct future *future, bool slices)
 }
 
 /* A pool that shares time keeps its slices. */
-static void set_slice(struct plan *plan, struct future *future,
-		      const char *from, const char *to,
+static void set_slice(struct plan *plan, struct future *future, const char *from, const char *to,
 		      const struct conf_place *place)
 {
 	uint64_t slice_ms = strtoull(to, NULL, 10);
 
 	if (slice_ms == future->table.slice_ms ||
-	    (!slice_ms && !place->line &&
-	     !strcmp(future->table.measure, "time")))
+	    (!slice_ms && !place->line && !strcmp(future->table.measure, "time")))
 		return;
 	plan_set(plan, future, false, "slice", from, to, place);
 	future->table.slice_ms = slice_ms;
@@ -132,8 +124,7 @@ static void set_depth(struct plan *plan, struct future *future)
 	char *now = future->table.depth, to[IOBAND_WORD_SIZE];
 	struct conf_place place;
 
-	if (find_wish(plan, future, KEY_DEPTH, now, to, &place) &&
-	    strcmp(to, now))
+	if (find_wish(plan, future, KEY_DEPTH, now, to, &place) && strcmp(to, now))
 		plan_set(plan, future, false, "depth", now, to, &place);
 }
 
@@ -142,12 +133,10 @@ static void set_writes_starved(struct plan *plan, struct future *future)
 	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
 	struct conf_place place;
 
-	snprintf(from, sizeof(from), "%llu",
-		 (unsigned long long)future->table.writes_starved);
+	snprintf(from, sizeof(from), "%llu", (unsigned long long)future->table.writes_starved);
 	if (find_wish(plan, future, KEY_WRITES_STARVED, from, to, &place) &&
 	    strtoull(to, NULL, 10) != future->table.writes_starved)
-		plan_set(plan, future, false, "writes_starved", from, to,
-			 &place);
+		plan_set(plan, future, false, "writes_starved", from, to, &place);
 }
 
 /*
@@ -160,8 +149,7 @@ static int plan_pool(struct plan *plan, struct future *future)
 	struct conf_place place;
 	bool begin = false, end = false, found;
 
-	snprintf(from, sizeof(from), "%llu",
-		 (unsigned long long)future->table.slice_ms);
+	snprintf(from, sizeof(from), "%llu", (unsigned long long)future->table.slice_ms);
 	found = find_wish(plan, future, KEY_SLICE, from, to, &place);
 	if (found) {
 		end = !strcmp(to, "0") && strcmp(from, "0");
@@ -180,10 +168,8 @@ static int plan_pool(struct plan *plan, struct future *future)
 	fail(EXIT_USAGE,
 	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 124 for instance, or another 'measure'",
 	     future->table.pool);
-	if (!conf_pool_setting(plan->conf, future->table.pool, KEY_MEASURE,
-			       &place))
-		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
-				  &place);
+	if (!conf_pool_setting(plan->conf, future->table.pool, KEY_MEASURE, &place))
+		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE, &place);
 	return plan_blame(plan, &place, EXIT_USAGE);
 }
 
@@ -208,19 +194,15 @@ static bool speaks(const struct plan *plan, const struct future *future)
 static bool pool_is_chosen(const struct plan *plan, const char *pool)
 {
 	for (size_t i = 0; i < plan->n_future; i++) {
-		if (plan->future[i].chosen &&
-		    !strcmp(plan->future[i].table.pool, pool))
+		if (plan->future[i].chosen && !strcmp(plan->future[i].table.pool, pool))
 			return true;
 	}
 	return false;
 }
 
-/**
- * plan_pools() - plan changes of the settings of pools
- * @plan: the plan, with the future devices
+/*
+ * Plan changes of the settings of pools.
  * @all: all pools; otherwise only the pools of selected devices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_pools(struct plan *plan, bool all)
 {
@@ -229,8 +211,7 @@ int plan_pools(struct plan *plan, bool all)
 	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
 		struct future *future = &plan->future[i];
 
-		if (speaks(plan, future) &&
-		    (all || pool_is_chosen(plan, future->table.pool)))
+		if (speaks(plan, future) && (all || pool_is_chosen(plan, future->table.pool)))
 			code = plan_pool(plan, future);
 	}
 	return code;

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making changes of presets of cgroups that sections name by path. */
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "ioband/query.h"
 
-/**
- * struct planner - the data of a visit
- * @plan: the plan
- * @tree: the tree
- * @speaker: the device that receives messages about the tree
- */
+/* The data of a visit. */
 struct planner {
 	struct plan *plan;
 	struct preset_tree tree;
-	const struct future *speaker;
+	const struct future *speaker;	/* the device that receives messages about the tree */
 };
 
 static char *setting_text(const struct ioband_preset *preset, int setting)
@@ -35,10 +28,8 @@ static int check(const struct planner *planner, const char *path)
 
 	for (int bound = 0; bound < BOUNDS; bound++)
 		sections[bound] =
-			conf_setting_of(planner->plan->conf,
-					conf_group_keys[GROUP_BOUNDS + bound],
-					path, planner->tree.pool,
-					planner->tree.owner);
+			conf_setting_of(planner->plan->conf, conf_group_keys[GROUP_BOUNDS + bound],
+					path, planner->tree.pool, planner->tree.owner);
 	return plan_check_bounds(planner->plan, sections, &bounds_none, path);
 }
 
@@ -64,26 +55,21 @@ static int add_change(const struct preset_change *preset, void *data)
 	return EXIT_OK;
 }
 
-/**
- * plan_presets() - plan changes of the presets of a tree
- * @plan: the plan
+/*
+ * Plan changes of the presets of a tree.
  * @speaker: the device that receives messages about the tree
  * @asked: a present device of the pool; NULL if there is none
  * @owner: the device with the tree as its own; NULL for the pool's tree
  * @counts: the number of paths with presets, and its changes
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int plan_presets(struct plan *plan, const struct future *speaker,
-		 const struct future *asked, const struct future *owner,
-		 struct preset_counts *counts)
+int plan_presets(struct plan *plan, const struct future *speaker, const struct future *asked,
+		 const struct future *owner, struct preset_counts *counts)
 {
 	struct planner planner = { .plan = plan, .speaker = speaker };
 	struct presets now = { .n = 0 };
 	int code = EXIT_OK;
 
-	presets_tree(&planner.tree, speaker->table.pool,
-		     owner ? owner->now : NULL);
+	presets_tree(&planner.tree, speaker->table.pool, owner ? owner->now : NULL);
 	/* A future device has no presets. */
 	if (owner)
 		planner.tree.owner = owner->name;
@@ -96,9 +82,8 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 	return code;
 }
 
-/**
- * plan_say_untold() - report that the module, loaded with the first device,
- * takes no presets
+/*
+ * Report that the module, loaded with the first device, takes no presets.
  * @plan: the plan after its changes
  */
 void plan_say_untold(const struct plan *plan)
@@ -113,13 +98,9 @@ void plan_say_untold(const struct plan *plan)
 	}
 }
 
-/**
- * plan_run_preset() - change a preset
- * @change: the change
+/*
+ * Change a preset.
  * @speaker: the device that receives the message
- * @to: the new value
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to)
@@ -129,10 +110,8 @@ int plan_run_preset(const struct change *change,
 	unsigned int given;
 
 	if (change->bound == BOUNDS)
-		return query_preset_weight(speaker, change->group,
-					   weight_of(to));
+		return query_preset_weight(speaker, change->group, weight_of(to));
 	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_preset_bound(speaker, change->group, change->bound,
-				  &bounds);
+	return query_preset_bound(speaker, change->group, change->bound, &bounds);
 }

@@ -31,31 +31,23 @@ static const char *action_of(const struct change *change)
 					      actions[change->kind];
 }
 
-static void print_change(struct table *table, const struct plan *plan,
-			 const struct change *change)
+static void print_change(struct table *table, const struct plan *plan, const struct change *change)
 {
 	struct row *row = print_row(table);
 	char where[256];
 
 	conf_where(plan->conf, &change->place, where, sizeof(where));
-	print_text(table, row, ACTION, action_of(change));
-	print_text(table, row, POOL, change->pool);
-	print_text(table, row, DEVICE, change->kind <= CHANGE_INSERT ?
-		   change->device : change->tree);
-	print_text(table, row, GROUP, change->group);
-	print_text(table, row, SETTING, change->setting);
-	print_text(table, row, FROM, change->from);
-	print_text(table, row, TO, change->to);
-	print_text(table, row, PLACE, where);
+	print_text(row, ACTION, action_of(change));
+	print_text(row, POOL, change->pool);
+	print_text(row, DEVICE, change->kind <= CHANGE_INSERT ? change->device : change->tree);
+	print_text(row, GROUP, change->group);
+	print_text(row, SETTING, change->setting);
+	print_text(row, FROM, change->from);
+	print_text(row, TO, change->to);
+	print_text(row, PLACE, where);
 }
 
-/**
- * plan_print() - print all changes
- * @plan: the changes
- * @json: print JSON
- *
- * Return: an exit code.
- */
+/* Print all changes. */
 int plan_print(const struct plan *plan, bool json)
 {
 	struct table *table = print_table("changes", columns, COLUMNS, json);

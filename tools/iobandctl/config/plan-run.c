@@ -4,7 +4,6 @@
  * are undone in reverse order.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -39,8 +38,7 @@ static int uncreate(const struct change *change)
 
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error), "cannot remove %s: %s",
-		    change->device, strerror(-error));
+	return fail(exit_code_of(-error), "cannot remove %s: %s", change->device, strerror(-error));
 }
 
 static int move_to(const char *name, const char *pool)
@@ -106,12 +104,10 @@ static void undo(const struct plan *plan, size_t n)
 		if (undo_change(&plan->v[i]) == EXIT_OK)
 			continue;
 		complete = false;
-		note("... so that a change of %s could not be undone",
-		     plan->v[i].device);
+		note("... so that a change of %s could not be undone", plan->v[i].device);
 	}
 	if (complete)
-		note("%zu change%s undone: all is as it was before", n,
-		     n == 1 ? " was" : "s were");
+		note("%zu change%s undone: all is as it was before", n, n == 1 ? " was" : "s were");
 }
 
 static int run_one(const struct plan *plan, struct change *change)
@@ -135,14 +131,9 @@ static int run_one(const struct plan *plan, struct change *change)
 	return code;
 }
 
-/**
- * plan_run() - make all changes, or none
- * @plan: the changes
- *
- * Signals stay blocked until the end of a change.  A pending signal then has
- * the earlier changes undone.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Make all changes, or none.  Signals stay blocked until the end of a change.  A pending
+ * signal then has the earlier changes undone.
  */
 int plan_run(struct plan *plan)
 {

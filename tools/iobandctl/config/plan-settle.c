@@ -5,11 +5,9 @@
 
 #include "config/plan.h"
 
-/**
- * plan_take_settings() - have the settings of a pool as it will be
- * @plan: the plan
+/*
+ * Have the settings of a pool as it will be.
  * @table: has the name of the pool, and gets its settings
- *
  * Return: false if no device will be in the pool yet.
  */
 bool plan_take_settings(const struct plan *plan, struct ioband_table *table)
@@ -47,20 +45,14 @@ static int foresee(const struct plan *plan, const struct choice *choice,
 	return code;
 }
 
-/**
- * plan_check_pool() - see whether the pool of a section is there, or has a name
- * @section: the section
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* See whether the pool of a section is there, or has a name. */
 int plan_check_pool(const struct conf_section *section)
 {
 	const char *pool = conf_pool(section);
 
 	if (!pool || !conf_is_pool_path(pool))
 		return EXIT_OK;
-	return fail(EXIT_MISSING,
-		    "pool = %s: there is no such device, whose pool that would be",
+	return fail(EXIT_MISSING, "pool = %s: there is no such device, whose pool that would be",
 		    pool);
 }
 
@@ -68,21 +60,17 @@ int plan_check_pool(const struct conf_section *section)
 static const char *writes_starved_word(const struct plan *plan, const char *pool)
 {
 	struct conf_place place;
-	const char *text = conf_pool_setting(plan->conf, pool,
-					     KEY_WRITES_STARVED, &place);
+	const char *text = conf_pool_setting(plan->conf, pool, KEY_WRITES_STARVED, &place);
 
 	return text && strtoull(text, NULL, 10) !=
 		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
 }
 
-/**
- * plan_settle() - find the settings and the table of a new ioband device
- * @plan: the plan
+/*
+ * Find the settings and the table of a new ioband device.
  * @choice: the device below it
  * @settings: the settings that the configuration asks for
  * @table: the table that the device will have
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int plan_settle(const struct plan *plan, const struct choice *choice,
 		struct settings *settings, struct ioband_table *table)
@@ -101,12 +89,9 @@ int plan_settle(const struct plan *plan, const struct choice *choice,
 		code = foresee(plan, choice, settings, table);
 	if (code != EXIT_OK || plan_take_settings(plan, table))
 		return code;
-	settings->measure = conf_pool_setting(plan->conf, table->pool,
-					      KEY_MEASURE, &place);
-	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH,
-					    &place);
-	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
-					    &place);
+	settings->measure = conf_pool_setting(plan->conf, table->pool, KEY_MEASURE, &place);
+	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH, &place);
+	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE, &place);
 	settings->writes_starved = writes_starved_word(plan, table->pool);
 	return foresee(plan, choice, settings, table);
 }

@@ -27,8 +27,7 @@ static bool is_there(const struct future *future)
  * The best device of a pool for messages: it should exist, and for cgroups sort
  * by cgroup.
  */
-static const struct future *best_of(const struct plan *plan, const char *pool,
-				    bool speaks)
+static const struct future *best_of(const struct plan *plan, const char *pool, bool speaks)
 {
 	const struct future *best = NULL;
 	int most = -1;
@@ -48,8 +47,7 @@ static const struct future *best_of(const struct plan *plan, const char *pool,
 	return best;
 }
 
-static int add_tree(struct trees *trees, const struct future *speaker,
-		    const struct future *owner)
+static int add_tree(struct trees *trees, const struct future *speaker, const struct future *owner)
 {
 	const char *pool = speaker->table.pool;
 	struct tree *tree;
@@ -61,8 +59,7 @@ static int add_tree(struct trees *trees, const struct future *speaker,
 	tree->asked = best_of(trees->plan, pool, false);
 	if (!is_there(tree->asked))
 		tree->asked = NULL;
-	code = tree->asked ? query_groups(tree->asked->now, &tree->groups) :
-			     EXIT_OK;
+	code = tree->asked ? query_groups(tree->asked->now, &tree->groups) : EXIT_OK;
 	tree->seen = xcalloc(tree->groups.n, sizeof(*tree->seen));
 	return code;
 }
@@ -73,8 +70,7 @@ static int add_tree(struct trees *trees, const struct future *speaker,
  */
 static int add_pool(struct trees *trees, const struct future *future)
 {
-	const struct future *speaker = best_of(trees->plan, future->table.pool,
-					       true);
+	const struct future *speaker = best_of(trees->plan, future->table.pool, true);
 
 	for (size_t i = 0; i < trees->n; i++) {
 		if (!trees->v[i].owner && trees->v[i].speaker == speaker)
@@ -83,12 +79,9 @@ static int add_pool(struct trees *trees, const struct future *future)
 	return add_tree(trees, speaker, NULL);
 }
 
-/**
- * plan_trees_find() - find all future trees, and their present groups
- * @plan: the plan, with the future devices
+/*
+ * Find all future trees, and their present groups.
  * @trees: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_trees_find(struct plan *plan, struct trees *trees)
 {
@@ -108,10 +101,7 @@ int plan_trees_find(struct plan *plan, struct trees *trees)
 	return code;
 }
 
-/**
- * plan_trees_free() - free the result of plan_trees_find()
- * @trees: the trees
- */
+/* Free the result of plan_trees_find(). */
 void plan_trees_free(struct trees *trees)
 {
 	for (size_t i = 0; i < trees->n; i++) {
@@ -122,16 +112,8 @@ void plan_trees_free(struct trees *trees)
 	free(trees->used);
 }
 
-/**
- * plan_trees_group() - find a group
- * @trees: all trees
- * @tree: the tree of the group
- * @name: its name in the kernel's lists
- *
- * Return: the present group, or NULL.
- */
-const struct ioband_group *plan_trees_group(const struct trees *trees,
-					    const struct tree *tree,
+/* Find a group.  Return: the present group, or NULL. */
+const struct ioband_group *plan_trees_group(const struct trees *trees, const struct tree *tree,
 					    const char *name)
 {
 	for (size_t i = 0; i < tree->groups.n; i++) {
@@ -147,24 +129,18 @@ const struct ioband_group *plan_trees_group(const struct trees *trees,
 	return NULL;
 }
 
-/**
- * plan_tree_sorts_by() - check whether a tree will have groups of a kind
- * @trees: all trees
- * @tree: the tree
+/*
+ * Check whether a tree will have groups of a kind.
  * @mode: the mode of sorting that makes such groups
- *
- * Return: true if so.
  */
-bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree,
-			const char *mode)
+bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree, const char *mode)
 {
 	const struct plan *plan = trees->plan;
 
 	if (tree->owner)
 		return !strcmp(mode, "cgroup");
 	for (size_t i = 0; i < plan->n_future; i++) {
-		if (!strcmp(plan->future[i].table.pool,
-			    tree->speaker->table.pool) &&
+		if (!strcmp(plan->future[i].table.pool, tree->speaker->table.pool) &&
 		    sorts_by(&plan->future[i], mode))
 			return true;
 	}

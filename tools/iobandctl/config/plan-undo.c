@@ -22,8 +22,7 @@ static bool takes_away(const struct change *change)
 	       (change->kind == CHANGE_SET && !strcmp(change->setting, "mode"));
 }
 
-static bool is_alone(const struct ioband_devices *devices,
-		     const struct ioband_device *device)
+static bool is_alone(const struct ioband_devices *devices, const struct ioband_device *device)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct ioband_device *other = &devices->v[i];
@@ -39,16 +38,10 @@ static void keep_settings(struct kept *kept, const struct ioband_group *group)
 {
 	kept->v = xgrow(kept->v, kept->n, sizeof(*kept->v));
 	kept->v[kept->n++] = (struct kept_group){
-		.group = xstrdup(tree_is_device(group) ? "device" :
-							 group->name),
+		.group = xstrdup(tree_is_device(group) ? "device" : group->name),
 		.weight = group->set ? group->weight : 0,
 		.bounds = group->bounds,
 	};
-}
-
-static bool is_cgroup(const struct ioband_group *group)
-{
-	return !strncmp(group->name, "cgroup#", strlen("cgroup#"));
 }
 
 /*
@@ -56,16 +49,13 @@ static bool is_cgroup(const struct ioband_group *group)
  * earlier device.  A device with its own tree cannot restore it.
  */
 static void keep_group(struct kept *kept, const struct ioband_device *device,
-		       const struct ioband_device *owner,
-		       const struct ioband_group *group)
+		       const struct ioband_device *owner, const struct ioband_group *group)
 {
-	if ((!group->set && !bounds_are_set(&group->bounds)) ||
-	    (is_cgroup(group) && !group->path))
-		return;	/* a cgroup without a path has been removed */
+	if ((!group->set && !bounds_are_set(&group->bounds)) || !tree_lasts(group))
+		return;
 	if (owner == device)
 		keep_settings(kept, group);
-	else if (!owner && kept->has_pool && is_cgroup(group) &&
-		 ioband_has_trees(device))
+	else if (!owner && kept->has_pool && tree_is_cgroup(group) && ioband_has_trees(device))
 		kept->lost = true;
 	else if (!owner && kept->has_pool)
 		keep_settings(kept, group);
@@ -81,8 +71,7 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
 		const struct ioband_group *group = &groups.v[i];
 
-		keep_group(kept, device, tree_owner(devices, &groups, group),
-			   group);
+		keep_group(kept, device, tree_owner(devices, &groups, group), group);
 	}
 	groups_free(&groups);
 	return code;
@@ -106,8 +95,7 @@ static int keep_presets(struct kept *kept, const struct ioband_device *device)
 	for (size_t i = 0; i < all.n; i++) {
 		struct ioband_preset *preset = &all.v[i];
 
-		if (own && kept->has_pool &&
-		    !strcmp(preset->tree, of_pool.name))
+		if (own && kept->has_pool && !strcmp(preset->tree, of_pool.name))
 			kept->lost = true;
 		if ((own || kept->has_pool) && !strcmp(preset->tree, tree.name))
 			all.v[n++] = *preset;
@@ -119,12 +107,7 @@ static int keep_presets(struct kept *kept, const struct ioband_device *device)
 	return code;
 }
 
-/**
- * plan_keep() - before a change, save the settings that it destroys
- * @change: the change
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Before a change, save the settings that it destroys. */
 int plan_keep(struct change *change)
 {
 	const struct ioband_device *device;
@@ -138,8 +121,7 @@ int plan_keep(struct change *change)
 		return code;
 	device = ioband_named(&devices, change->device);
 	if (device && device->dm->table) {
-		change->kept.has_pool = change->kind == CHANGE_MOVE &&
-					is_alone(&devices, device);
+		change->kept.has_pool = change->kind == CHANGE_MOVE && is_alone(&devices, device);
 		code = keep_of(&change->kept, &devices, device);
 		if (code == EXIT_OK && change->kind == CHANGE_MOVE)
 			code = keep_presets(&change->kept, device);
@@ -152,8 +134,7 @@ int plan_keep(struct change *change)
  * The pool is new, so its value is the default.  A module without this setting
  * never has another value.
  */
-static int give_writes_starved(const struct ioband_device *speaker,
-			       uint64_t writes_starved)
+static int give_writes_starved(const struct ioband_device *speaker, uint64_t writes_starved)
 {
 	char *reads;
 	int code;
@@ -167,8 +148,7 @@ static int give_writes_starved(const struct ioband_device *speaker,
 }
 
 /* Slices come before the measure, because time is shared only with slices. */
-static int give_settings(const struct ioband_device *speaker,
-			 const struct ioband_table *table)
+static int give_settings(const struct ioband_device *speaker, const struct ioband_table *table)
 {
 	char *slice = xasprintf("%llu", (unsigned long long)table->slice_ms);
 	int code = query_set(speaker, "slice", slice);
@@ -183,60 +163,41 @@ static int give_settings(const struct ioband_device *speaker,
 	return code;
 }
 
-static int give_group(const struct ioband_device *speaker,
-		      const struct kept_group *kept)
+static int give_group(const struct ioband_device *speaker, const struct kept_group *kept)
 {
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 
 	if (kept->weight)
 		code = query_weight(speaker, kept->group, kept->weight);
-	result = query_bounds(speaker, kept->group, &kept->bounds);
-	return code == EXIT_OK ? result : code;
+	return first_failure(code, query_bounds(speaker, kept->group, &kept->bounds));
 }
 
 /* The path has no presets yet, so the maximum comes first.  It is the first bound. */
-static int give_preset(const struct ioband_device *speaker,
-		       const struct ioband_preset *preset)
+static int give_preset(const struct ioband_device *speaker, const struct ioband_preset *preset)
 {
 	int code = EXIT_OK;
 
 	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
 		if (bound_is_set(&preset->bounds, bound))
-			code = query_preset_bound(speaker, preset->path, bound,
-						  &preset->bounds);
+			code = query_preset_bound(speaker, preset->path, bound, &preset->bounds);
 	}
 	if (preset->weight && code == EXIT_OK)
-		code = query_preset_weight(speaker, preset->path,
-					   preset->weight);
+		code = query_preset_weight(speaker, preset->path, preset->weight);
 	return code;
 }
 
-/**
- * plan_give_back() - after a change was undone, restore the settings that it
- * destroyed
- * @change: the change
- * @speaker: the device
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
-int plan_give_back(const struct change *change,
-		   const struct ioband_device *speaker)
+/* After a change was undone, restore the settings that it destroyed. */
+int plan_give_back(const struct change *change, const struct ioband_device *speaker)
 {
 	const struct kept *kept = &change->kept;
 	int code = EXIT_OK;
 
 	if (kept->has_pool)
 		code = give_settings(speaker, &kept->table);
-	for (size_t i = 0; i < kept->n; i++) {
-		int result = give_group(speaker, &kept->v[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
-	for (size_t i = 0; i < kept->presets.n; i++) {
-		int result = give_preset(speaker, &kept->presets.v[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < kept->n; i++)
+		code = first_failure(code, give_group(speaker, &kept->v[i]));
+	for (size_t i = 0; i < kept->presets.n; i++)
+		code = first_failure(code, give_preset(speaker, &kept->presets.v[i]));
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
 			    "weights, bounds and presets of cgroups in the tree of pool %s itself are lost",
@@ -244,13 +205,7 @@ int plan_give_back(const struct change *change,
 	return code;
 }
 
-/**
- * plan_carry() - after a move to another pool, set the device's own bounds
- * again
- * @change: the change
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* After a move to another pool, set the device's own bounds again. */
 int plan_carry(const struct change *change)
 {
 	const struct kept *kept = &change->kept;
@@ -262,8 +217,7 @@ int plan_carry(const struct change *change)
 		const struct kept_group *group = &kept->v[i];
 
 		if (!strcmp(group->group, "device"))
-			return query_bounds(&device, group->group,
-					    &group->bounds);
+			return query_bounds(&device, group->group, &group->bounds);
 	}
 	return EXIT_OK;
 }

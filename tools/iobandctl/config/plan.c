@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The parts of a plan: changes, and future ioband devices. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "config/plan.h"
 
-/**
- * plan_add() - add a change
- * @plan: the plan
- * @kind: the kind of change
+/*
+ * Add a change.
  * @future: the device that is made, or receives the message
  * @place: the place in the configuration that requests it
- *
- * Return: the change, for the caller to fill in; valid until the next
- * plan_add().
+ * Return: the change, for the caller to fill in; valid until the next plan_add().
  */
-struct change *plan_add(struct plan *plan, enum change_kind kind,
-			const struct future *future,
+struct change *plan_add(struct plan *plan, enum change_kind kind, const struct future *future,
 			const struct conf_place *place)
 {
 	struct change *change;
@@ -34,31 +27,22 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 	return change;
 }
 
-/**
- * plan_of_device() - mark a change as one of a device's own group
- * @change: the change
- * @future: the device
- */
+/* Mark a change as one of a device's own group. */
 void plan_of_device(struct change *change, const struct future *future)
 {
 	change->tree = xstrdup(future->name);
-	change->group = xstrdup("device");
+	change->group = xasprintf("device:%s", future->name);
 	change->message = xstrdup("device");
 }
 
-/**
- * plan_set() - plan a setting of a pool or of a device
- * @plan: the plan
+/*
+ * Plan a setting of a pool or of a device.
  * @future: the device that receives the message
  * @of_device: a setting of the device, not of the pool
- * @key: the setting
- * @from: its present value
- * @to: its new value
  * @place: the place in the configuration that requests it
  */
-void plan_set(struct plan *plan, const struct future *future, bool of_device,
-	      const char *key, const char *from, const char *to,
-	      const struct conf_place *place)
+void plan_set(struct plan *plan, const struct future *future, bool of_device, const char *key,
+	      const char *from, const char *to, const struct conf_place *place)
 {
 	struct change *change = plan_add(plan, CHANGE_SET, future, place);
 
@@ -68,52 +52,35 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 	change->to = xstrdup(to);
 }
 
-/**
- * plan_blame() - report the place in the configuration that caused a failure
- * @plan: the plan
- * @place: the place
+/*
+ * Report the place in the configuration that caused a failure.
  * @code: an exit code; EXIT_OK reports nothing
- *
- * Return: @code.
  */
-int plan_blame(const struct plan *plan, const struct conf_place *place,
-	       int code)
+int plan_blame(const struct plan *plan, const struct conf_place *place, int code)
 {
 	char where[256];
 
 	conf_where(plan->conf, place, where, sizeof(where));
 	if (code != EXIT_OK)
-		note("... which is asked for at %s; nothing was changed",
-		     where);
+		note("... which is asked for at %s; nothing was changed", where);
 	return code;
 }
 
-/**
- * plan_future() - add a future ioband device
- * @plan: the plan
- * @name: its name
- *
- * Return: the device, for the caller to fill in; valid until the next
- * plan_future().
+/*
+ * Add a future ioband device.  Return: the device, for the caller to fill in; valid until
+ * the next plan_future().
  */
 struct future *plan_future(struct plan *plan, const char *name)
 {
 	struct future *future;
 
-	plan->future = xgrow(plan->future, plan->n_future,
-			     sizeof(*plan->future));
+	plan->future = xgrow(plan->future, plan->n_future, sizeof(*plan->future));
 	future = &plan->future[plan->n_future++];
 	*future = (struct future){ .name = xstrdup(name) };
 	return future;
 }
 
-/**
- * plan_over() - find the future ioband device over a device
- * @plan: the plan
- * @device: the device
- *
- * Return: the ioband device, or NULL.
- */
+/* Find the future ioband device over a device.  Return: the ioband device, or NULL. */
 struct future *plan_over(const struct plan *plan, const struct device *device)
 {
 	for (size_t i = 0; i < plan->n_future; i++) {
@@ -136,10 +103,6 @@ static void forget(struct change *change)
 	change->kept = (struct kept){ .n = 0 };
 }
 
-/**
- * plan_free() - free a plan
- * @plan: the plan, left empty
- */
 void plan_free(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++) {

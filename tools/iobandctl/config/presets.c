@@ -26,24 +26,17 @@
 
 static const struct ioband_preset nothing = { .weight = 0 };
 
-/**
- * struct sorted - presets, sorted by tree and path
- * @v: the presets
- * @n: their number
- */
+/* Presets, sorted by tree and path. */
 struct sorted {
 	const struct ioband_preset **v;
 	size_t n;
 };
 
-/**
- * presets_tree() - describe a tree
- * @tree: the result
- * @pool: its pool
+/*
+ * Describe a tree.
  * @owner: the device with the tree as its own; NULL for the pool's tree
  */
-void presets_tree(struct preset_tree *tree, const char *pool,
-		  const struct ioband_device *owner)
+void presets_tree(struct preset_tree *tree, const char *pool, const struct ioband_device *owner)
 {
 	*tree = (struct preset_tree){
 		.pool = pool, .owner = owner ? owner->dm->name : NULL,
@@ -63,10 +56,9 @@ static const char *const obstacles[] = {
 	"the cgroups that are mounted are a part of all, as in a cgroup namespace, and their paths are not the module's; run it outside",
 };
 
-/**
- * presets_obstacle() - the reason for which presets are impossible
+/*
+ * The reason for which presets are impossible.
  * @hierarchy: the mounted hierarchy of cgroups; NULL if there is none
- *
  * Return: the reason, for messages to the user; NULL if presets are possible.
  */
 const char *presets_obstacle(const struct hierarchy *hierarchy)
@@ -109,8 +101,7 @@ static void sort(const struct presets *presets, struct sorted *sorted)
 	qsort(sorted->v, sorted->n, sizeof(*sorted->v), by_tree_and_path);
 }
 
-static const struct ioband_preset *find(const struct sorted *sorted,
-					const struct preset_tree *tree,
+static const struct ioband_preset *find(const struct sorted *sorted, const struct preset_tree *tree,
 					const char *path)
 {
 	struct ioband_preset key = { .path = (char *)path };
@@ -123,16 +114,8 @@ static const struct ioband_preset *find(const struct sorted *sorted,
 	return found ? *found : &nothing;
 }
 
-/**
- * presets_are_same() - compare a setting
- * @a: one set of settings
- * @b: another set
- * @setting: the setting
- *
- * Return: true if it is the same.
- */
-bool presets_are_same(const struct ioband_preset *a,
-		      const struct ioband_preset *b, int setting)
+/* Compare a setting. */
+bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting)
 {
 	return setting == GROUP_WEIGHT ?
 	       a->weight == b->weight :
@@ -148,34 +131,23 @@ static bool is_tighter(uint64_t wanted, uint64_t now)
 /* The weight beside others; idle has less than any. */
 static uint64_t strength(const struct ioband_preset *preset)
 {
-	return preset->weight ? weight_number(preset->weight) :
-				IOBAND_WEIGHT_DEFAULT;
+	return preset->weight ? weight_number(preset->weight) : IOBAND_WEIGHT_DEFAULT;
 }
 
-/**
- * presets_phase() - the phase in which a setting changes
- * @now: the present settings
- * @wanted: the new settings
- * @setting: the setting
- *
- * Return: the phase.
- */
-int presets_phase(const struct ioband_preset *now,
-		  const struct ioband_preset *wanted, int setting)
+/* The phase in which a setting changes. */
+int presets_phase(const struct ioband_preset *now, const struct ioband_preset *wanted, int setting)
 {
 	const struct bounds *was = &now->bounds, *is = &wanted->bounds;
 	bool narrows = false, gives = false;
 
 	if (setting == GROUP_WEIGHT)
-		return strength(wanted) > strength(now) ? PRESET_GIVES :
-							  PRESET_TAKES;
+		return strength(wanted) > strength(now) ? PRESET_GIVES : PRESET_TAKES;
 	if (setting >= GROUP_BOUNDS + LATENCY)
 		return is_tighter(is->latency_us[setting - GROUP_BOUNDS - LATENCY],
 				  was->latency_us[setting - GROUP_BOUNDS - LATENCY]) ?
 		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
-		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
-				      was->of[MAXIMUM].rate[rate]);
+		narrows |= is_tighter(is->of[MAXIMUM].rate[rate], was->of[MAXIMUM].rate[rate]);
 		gives |= is->of[MINIMUM].rate[rate] >
 			 was->of[MINIMUM].rate[rate];
 	}
@@ -184,20 +156,16 @@ int presets_phase(const struct ioband_preset *now,
 	return gives ? PRESET_GIVES : PRESET_TAKES;
 }
 
-/**
- * struct wish - the configuration of a path in a tree
- * @wanted: the settings for its group
- * @place: place of each setting in the configuration; NULL without one
- */
+/* The configuration of a path in a tree. */
 struct wish {
-	struct ioband_preset wanted;
+	struct ioband_preset wanted;	/* the settings for its group */
+	/* Place of each setting in the configuration; NULL without one. */
 	const struct conf_place *place[GROUP_SETTINGS];
 };
 
-/**
- * presets_read() - read the settings in sections
- * @sections: by setting; if one is NULL or lacks the key, the setting remains
- *	unchanged
+/*
+ * Read the settings in sections.
+ * @sections: by setting; if one is NULL or lacks the key, the setting remains unchanged
  * @wanted: receives the settings
  */
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
@@ -228,8 +196,7 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
 		enum conf_key key = conf_group_keys[i];
 
-		sections[i] = conf_setting_in(&matches, key, tree->pool,
-					      tree->owner);
+		sections[i] = conf_setting_in(&matches, key, tree->pool, tree->owner);
 		if (sections[i])
 			wish->place[i] = &sections[i]->value[key].place;
 	}
@@ -237,20 +204,12 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 	conf_matches_free(&matches);
 }
 
-/**
- * presets_ask_for() - check whether a configuration has the present preset of a
- * path
- * @conf: the configuration
- * @tree: the tree
- * @path: the path
- * @preset: the present settings
- * @setting: the setting
- *
- * Return: true if it names the path with this value.
+/*
+ * Check whether a configuration has the present preset of a path.  Return: true if it names
+ * the path with this value.
  */
-bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
-		     const char *path, const struct ioband_preset *preset,
-		     int setting)
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree, const char *path,
+		     const struct ioband_preset *preset, int setting)
 {
 	struct wish wish;
 
@@ -260,16 +219,11 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 	return wish.place[setting] && presets_are_same(&wish.wanted, preset, setting);
 }
 
-/**
- * struct look - the data of a comparison of presets
- * @visit: called for each difference
- * @data: argument of @visit
- * @counts: the number of paths with presets
- */
+/* The data of a comparison of presets. */
 struct look {
-	preset_visit visit;
-	void *data;
-	struct preset_counts *counts;
+	preset_visit visit;	/* called for each difference */
+	void *data;	/* argument of @visit */
+	struct preset_counts *counts;	/* the number of paths with presets */
 };
 
 static bool says_something(const struct ioband_preset *preset)
@@ -277,16 +231,13 @@ static bool says_something(const struct ioband_preset *preset)
 	return preset->weight || bounds_are_set(&preset->bounds);
 }
 
-static int visit_path(const struct look *look, const char *path,
-		      const struct ioband_preset *now, const struct wish *wish,
-		      bool is_named)
+static int visit_path(const struct look *look, const char *path, const struct ioband_preset *now,
+		      const struct wish *wish, bool is_named)
 {
 	int code = EXIT_OK;
 
-	look->counts->added += !says_something(now) &&
-			       says_something(&wish->wanted);
-	look->counts->dropped += says_something(now) &&
-				 !says_something(&wish->wanted);
+	look->counts->added += !says_something(now) && says_something(&wish->wanted);
+	look->counts->dropped += says_something(now) && !says_something(&wish->wanted);
 	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
 		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
 		const struct preset_change change = {
@@ -302,16 +253,12 @@ static int visit_path(const struct look *look, const char *path,
 	return code;
 }
 
-/**
- * presets_differ() - compare the presets of a tree with the configuration
- * @conf: the configuration
- * @tree: the tree
+/*
+ * Compare the presets of a tree with the configuration.
  * @now: the present presets, in all trees of the pool
- * @visit: called for each difference, until it returns another code than
- *	EXIT_OK
+ * @visit: called for each difference, until it returns another code than EXIT_OK
  * @data: argument of @visit
  * @counts: the number of paths with presets, and its changes
- *
  * Return: the last result of @visit, or EXIT_OK.
  */
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
@@ -329,18 +276,14 @@ int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 	*counts = (struct preset_counts){ .now = now->n };
 	sort(now, &sorted);
 	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
-		if (!strcmp(now->v[i].tree, tree->name) &&
-		    !conf_names(conf, now->v[i].path))
-			code = visit_path(&look, now->v[i].path, &now->v[i],
-					  &none, false);
+		if (!strcmp(now->v[i].tree, tree->name) && !conf_names(conf, now->v[i].path))
+			code = visit_path(&look, now->v[i].path, &now->v[i], &none, false);
 	}
-	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
-	     i = conf_next_named(conf, i)) {
+	for (size_t i = 0; i < conf->n_named && code == EXIT_OK; i = conf_next_named(conf, i)) {
 		const char *path = conf->named[i]->path;
 
 		read_wish(conf, tree, path, &wish);
-		code = visit_path(&look, path, find(&sorted, tree, path), &wish,
-				  true);
+		code = visit_path(&look, path, find(&sorted, tree, path), &wish, true);
 	}
 	free(sorted.v);
 	return code;

@@ -17,63 +17,43 @@ enum {
 
 #define PRESET_STEPS (PRESET_PHASES * GROUP_SETTINGS)
 
-/**
- * struct preset_tree - a tree of cgroups, a pool's or a device's own
- * @pool: the pool
- * @owner: name of the device with the tree as its own; NULL for the pool's tree
- * @name: its name in lists of presets
- */
+/* A tree of cgroups, a pool's or a device's own. */
 struct preset_tree {
 	const char *pool;
+	/* Name of the device with the tree as its own; NULL for the pool's tree. */
 	const char *owner;
 	char name[IOBAND_GROUP_SIZE];
 };
 
-/**
- * struct preset_change - a difference between presets and configuration
- * @path: of the cgroup
- * @setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS
- * @now: the present settings
- * @wanted: the new settings
- * @place: the place in the configuration that requests it; NULL without one
- * @late: made after all other changes
- */
+/* A difference between presets and configuration. */
 struct preset_change {
 	const char *path;
-	int setting;
+	int setting;	/* GROUP_WEIGHT, or a bound after GROUP_BOUNDS */
 	const struct ioband_preset *now;
 	const struct ioband_preset *wanted;
+	/* The place in the configuration that requests it; NULL without one. */
 	const struct conf_place *place;
-	bool late;
+	bool late;	/* made after all other changes */
 };
 
-/**
- * struct preset_counts - the number of paths with presets
- * @now: in all trees of the pool
- * @added: paths of one tree that have no preset yet
- * @dropped: paths of one tree that lose all presets
- */
+/* The number of paths with presets. */
 struct preset_counts {
 	size_t now;
-	size_t added;
-	size_t dropped;
+	size_t added;	/* paths of one tree that have no preset yet */
+	size_t dropped;	/* paths of one tree that lose all presets */
 };
 
 typedef int (*preset_visit)(const struct preset_change *change, void *data);
 
 const char *presets_obstacle(const struct hierarchy *hierarchy);
 void presets_say_obstacle(const struct conf *conf, const char *obstacle);
-void presets_tree(struct preset_tree *tree, const char *pool,
-		  const struct ioband_device *owner);
-bool presets_are_same(const struct ioband_preset *a,
-		      const struct ioband_preset *b, int setting);
-int presets_phase(const struct ioband_preset *now,
-		  const struct ioband_preset *wanted, int setting);
+void presets_tree(struct preset_tree *tree, const char *pool, const struct ioband_device *owner);
+bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting);
+int presets_phase(const struct ioband_preset *now, const struct ioband_preset *wanted, int setting);
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
 		  struct ioband_preset *wanted);
-bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
-		     const char *path, const struct ioband_preset *preset,
-		     int setting);
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree, const char *path,
+		     const struct ioband_preset *preset, int setting);
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data,
 		   struct preset_counts *counts);

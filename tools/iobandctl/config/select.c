@@ -16,30 +16,16 @@
 
 #define LINKS_MAX 64	/* more than any device has */
 
-/**
- * struct subject - a block device in udev's database
- * @known: its properties, for conf_selects()
- * @device: its number and its node
- * @mapper: storage of its mapper name
- * @volume: storage of vg/lv
- * @paths: its node and the links to it; owned by udev
- * @suitable: patterns can select it
- * @passed_over: its creator asked udev's rules to skip it
- */
+/* A block device in udev's database. */
 struct subject {
-	struct conf_subject known;
+	struct conf_subject known;	/* its properties, for conf_selects() */
 	struct device device;
-	char mapper[DEVICE_NAME_SIZE];
-	char volume[2 * DEVICE_NAME_SIZE];
-	char *paths[LINKS_MAX + 1];
-	bool suitable;
-	bool passed_over;
+	char mapper[DEVICE_NAME_SIZE];	/* storage of its mapper name */
+	char volume[2 * DEVICE_NAME_SIZE];	/* storage of vg/lv */
+	char *paths[LINKS_MAX + 1];	/* its node and the links to it; owned by udev */
+	bool suitable;	/* patterns can select it */
+	bool passed_over;	/* its creator asked udev's rules to skip it */
 };
-
-static bool begins(const char *text, const char *prefix)
-{
-	return text && !strncmp(text, prefix, strlen(prefix));
-}
 
 static const char *mapper_type(const char *uuid)
 {
@@ -52,7 +38,7 @@ static const char *mapper_type(const char *uuid)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (begins(uuid, types[i].prefix))
+		if (text_after(uuid, types[i].prefix))
 			return types[i].type;
 	}
 	return "dm";
@@ -71,15 +57,14 @@ static const char *type_of(struct udev_device *found, const char *kernel)
 	const char *devtype = udev_device_get_devtype(found);
 	dev_t number = udev_device_get_devnum(found);
 
-	if (begins(kernel, "dm-"))
+	if (text_after(kernel, "dm-"))
 		return under_is_hidden(major(number), minor(number)) ?
 			       "ioband" :
-			       mapper_type(udev_device_get_sysattr_value(found,
-									 "dm/uuid"));
+			       mapper_type(udev_device_get_sysattr_value(found, "dm/uuid"));
 	if (devtype && !strcmp(devtype, "partition"))
 		return "part";
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (begins(kernel, types[i].prefix))
+		if (text_after(kernel, types[i].prefix))
 			return types[i].type;
 	}
 	return "disk";
@@ -89,11 +74,9 @@ static void describe_mapped(struct udev_device *found, struct subject *subject)
 {
 	const char *name = udev_device_get_sysattr_value(found, "dm/name");
 	const char *group = udev_device_get_property_value(found, "DM_VG_NAME");
-	const char *volume = udev_device_get_property_value(found,
-							    "DM_LV_NAME");
+	const char *volume = udev_device_get_property_value(found, "DM_LV_NAME");
 	const char *passed_over =
-		udev_device_get_property_value(found,
-					       "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
+		udev_device_get_property_value(found, "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
 
 	subject->passed_over = passed_over && !strcmp(passed_over, "1");
 	if (name) {
@@ -101,16 +84,14 @@ static void describe_mapped(struct udev_device *found, struct subject *subject)
 		subject->known.mapper = subject->mapper;
 	}
 	if (group && volume) {
-		snprintf(subject->volume, sizeof(subject->volume), "%s/%s",
-			 group, volume);
+		snprintf(subject->volume, sizeof(subject->volume), "%s/%s", group, volume);
 		subject->known.volume = subject->volume;
 	}
 }
 
 static void describe_paths(struct udev_device *found, struct subject *subject)
 {
-	struct udev_list_entry *link =
-		udev_device_get_devlinks_list_entry(found);
+	struct udev_list_entry *link = udev_device_get_devlinks_list_entry(found);
 	size_t n = 0;
 
 	subject->paths[n++] = (char *)udev_device_get_devnode(found);
@@ -122,17 +103,12 @@ static void describe_paths(struct udev_device *found, struct subject *subject)
 /* A partition has the queue of its disk. */
 static bool is_rotational(struct udev_device *found)
 {
-	const char *value = udev_device_get_sysattr_value(found,
-							  "queue/rotational");
+	const char *value = udev_device_get_sysattr_value(found, "queue/rotational");
 	struct udev_device *disk;
 
 	if (!value) {
-		disk = udev_device_get_parent_with_subsystem_devtype(found,
-								     "block",
-								     "disk");
-		value = disk ? udev_device_get_sysattr_value(disk,
-							     "queue/rotational") :
-			NULL;
+		disk = udev_device_get_parent_with_subsystem_devtype(found, "block", "disk");
+		value = disk ? udev_device_get_sysattr_value(disk, "queue/rotational") : NULL;
 	}
 	return value && !strcmp(value, "1");
 }
@@ -175,8 +151,7 @@ static bool describe(struct udev_device *found, struct subject *subject)
 	describe_paths(found, subject);
 	subject->known.rotational = is_rotational(found);
 	for (size_t i = 0; i < CONF_SERIALS; i++)
-		subject->known.serial[i] =
-			udev_device_get_property_value(found, serials[i]);
+		subject->known.serial[i] = udev_device_get_property_value(found, serials[i]);
 	snprintf(subject->device.path, sizeof(subject->device.path), "%s%s",
 		 subject->known.mapper ? "/dev/mapper/" : "",
 		 subject->known.mapper ? subject->known.mapper :
@@ -199,8 +174,7 @@ static bool claims(const struct subject *subject, const char *spelled)
 {
 	const char *volume = subject->known.volume;
 	bool found = volume && !strcmp(volume, spelled);
-	char *path = *spelled == '/' ? xstrdup(spelled) :
-				       xasprintf("/dev/%s", spelled);
+	char *path = *spelled == '/' ? xstrdup(spelled) : xasprintf("/dev/%s", spelled);
 
 	for (size_t i = 0; subject->paths[i] && !found; i++)
 		found = !strcmp(subject->paths[i], path);
@@ -215,8 +189,7 @@ static bool is_named(const struct subject *subject, const char *spelled)
 
 	if (!is_ioband(subject))
 		return claims(subject, spelled) ||
-		       (device_find(spelled, &named) &&
-			same(&named, &subject->device));
+		       (device_find(spelled, &named) && same(&named, &subject->device));
 	if (strchr(spelled, '/'))
 		return !strcmp(spelled, subject->device.path) ||
 		       !strcmp(spelled, subject->paths[0]);
@@ -238,8 +211,7 @@ static bool names_device(const char *list, const struct subject *subject)
 }
 
 /* Choose the last section that lists the device, or else the last that matches it. */
-static bool choose(const struct conf *conf, const struct subject *subject,
-		   struct choice *choice)
+static bool choose(const struct conf *conf, const struct subject *subject, struct choice *choice)
 {
 	*choice = (struct choice){ .section = NULL };
 	for (size_t i = conf->n; i-- > 0;) {
@@ -264,8 +236,7 @@ static bool choose(const struct conf *conf, const struct subject *subject,
 	return choice->section;
 }
 
-static int check_named(const struct conf *conf,
-		       const struct conf_section *section)
+static int check_named(const struct conf *conf, const struct conf_section *section)
 {
 	const char *list = conf_text(section, KEY_DEVICE);
 	struct span rest = span_of(list ? list : ""), word;
@@ -278,8 +249,7 @@ static int check_named(const struct conf *conf,
 		bool found = device_find(spelled, &device);
 		int code = EXIT_OK;
 
-		conf_where(conf, &section->value[KEY_DEVICE].place, where,
-			   sizeof(where));
+		conf_where(conf, &section->value[KEY_DEVICE].place, where, sizeof(where));
 		if (!found)
 			code = fail(EXIT_MISSING,
 				    "%s: there is no block device '%s' (lsblk lists them); with 'optional = yes' that is no error",
@@ -300,8 +270,7 @@ static int resolve_only(char *const *only, int n, struct device *devices)
 	return code;
 }
 
-static bool is_wanted(const struct device *device, const struct device *only,
-		      int n)
+static bool is_wanted(const struct device *device, const struct device *only, int n)
 {
 	for (int i = 0; i < n; i++) {
 		if (same(device, &only[i]))
@@ -319,16 +288,14 @@ static int check_fitted(const struct choices *choices, char *const *only,
 		for (size_t j = 0; j < choices->n && !fits; j++)
 			fits = same(&choices->v[j].device, &devices[i]);
 		if (!fits)
-			return fail(EXIT_MISSING,
-				    "no section of the configuration fits %s",
+			return fail(EXIT_MISSING, "no section of the configuration fits %s",
 				    only[i]);
 	}
 	return EXIT_OK;
 }
 
-static void look_at(struct udev *udev, const char *path,
-		    const struct conf *conf, const struct device *only, int n,
-		    struct choices *choices)
+static void look_at(struct udev *udev, const char *path, const struct conf *conf,
+		    const struct device *only, int n, struct choices *choices)
 {
 	struct udev_device *found = udev_device_new_from_syspath(udev, path);
 	struct subject subject;
@@ -338,8 +305,7 @@ static void look_at(struct udev *udev, const char *path,
 		return;
 	if (describe(found, &subject) && is_wanted(&subject.device, only, n) &&
 	    choose(conf, &subject, &choice)) {
-		choices->v = xgrow(choices->v, choices->n,
-				   sizeof(*choices->v));
+		choices->v = xgrow(choices->v, choices->n, sizeof(*choices->v));
 		choices->v[choices->n++] = choice;
 	}
 	udev_device_unref(found);
@@ -361,11 +327,9 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 
 	if (!all || udev_enumerate_add_match_subsystem(all, "block") < 0 ||
 	    udev_enumerate_scan_devices(all) < 0)
-		return fail(EXIT_FAILED,
-			    "cannot list the block devices; is /sys mounted?");
+		return fail(EXIT_FAILED, "cannot list the block devices; is /sys mounted?");
 	udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(all))
-		look_at(udev, udev_list_entry_get_name(entry), conf, only, n,
-			choices);
+		look_at(udev, udev_list_entry_get_name(entry), conf, only, n, choices);
 	udev_enumerate_unref(all);
 	udev_unref(udev);
 	if (choices->n)
@@ -373,17 +337,13 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 	return EXIT_OK;
 }
 
-/**
- * select_devices() - find the block devices that the configuration selects
- * @conf: the configuration
+/*
+ * Find the block devices that the configuration selects.
  * @only: examine only these; each must match a section
  * @n_only: their number; 0 for all devices
  * @choices: the result, sorted by label; also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int select_devices(const struct conf *conf, char *const *only, int n_only,
-		   struct choices *choices)
+int select_devices(const struct conf *conf, char *const *only, int n_only, struct choices *choices)
 {
 	struct device *devices = xcalloc(n_only, sizeof(*devices));
 	int code = resolve_only(only, n_only, devices);
@@ -399,15 +359,9 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
 	return code;
 }
 
-/**
- * select_is_lasting() - check whether a link of udev's does not depend on
- * contents
- * @link: its path
- *
- * Links by partuuid and partlabel qualify: they come from the partition table
- * of the disk.
- *
- * Return: true if so.
+/*
+ * Check whether a link of udev's does not depend on contents.  Links by partuuid and
+ * partlabel qualify: they come from the partition table of the disk.
  */
 bool select_is_lasting(const char *link)
 {
@@ -418,25 +372,19 @@ bool select_is_lasting(const char *link)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (begins(link, not[i]))
+		if (text_after(link, not[i]))
 			return false;
 	}
 	return true;
 }
 
-/**
- * select_event() - check whether the configuration selects a device in a uevent
- * @conf: the configuration
+/*
+ * Check whether the configuration selects a device in a uevent.
  * @found: the device; it may not have appeared yet
- * @choice: the result
  *
- * Links that depend on the contents are ignored: they will point to the ioband
- * device.
- *
- * Return: true if so.
+ * Links that depend on the contents are ignored: they will point to the ioband device.
  */
-bool select_event(const struct conf *conf, struct udev_device *found,
-		  struct choice *choice)
+bool select_event(const struct conf *conf, struct udev_device *found, struct choice *choice)
 {
 	struct subject subject;
 	size_t n = 0;
@@ -451,23 +399,16 @@ bool select_event(const struct conf *conf, struct udev_device *found,
 	return choose(conf, &subject, choice);
 }
 
-/**
- * choices_free() - free the result of select_devices()
- * @choices: the devices, left empty
- */
+/* Free the result of select_devices(). */
 void choices_free(struct choices *choices)
 {
 	free(choices->v);
 	*choices = (struct choices){ .n = 0 };
 }
 
-/**
- * device_lasting_name() - a path of a device that survives a reboot
- * @major: of the device
- * @minor: of the device
- *
- * Return: a path, to be freed: in /dev/mapper, in /dev/disk/by-id, or without
- * these the device's node.
+/*
+ * A path of a device that survives a reboot.  Return: a path, to be freed: in /dev/mapper,
+ * in /dev/disk/by-id, or without these the device's node.
  */
 char *device_lasting_name(unsigned int major, unsigned int minor)
 {
@@ -480,16 +421,13 @@ char *device_lasting_name(unsigned int major, unsigned int minor)
 
 	if (found && describe(found, &subject)) {
 		name = subject.device.path;
-		for (size_t i = 1; !subject.known.mapper && subject.paths[i];
-		     i++) {
+		for (size_t i = 1; !subject.known.mapper && subject.paths[i]; i++) {
 			if (name_is_lasting(subject.paths[i]) &&
-			    (name == subject.device.path ||
-			     strcmp(subject.paths[i], name) < 0))
+			    (name == subject.device.path || strcmp(subject.paths[i], name) < 0))
 				name = subject.paths[i];
 		}
 	}
-	name = name ? xstrdup(name) :
-		      xasprintf("/dev/block/%u:%u", major, minor);
+	name = name ? xstrdup(name) : xasprintf("/dev/block/%u:%u", major, minor);
 	udev_device_unref(found);
 	udev_unref(udev);
 	return name;

@@ -7,20 +7,13 @@
 #include "config/conf.h"
 #include "host/device.h"
 
-/**
- * struct choice - a block device and its section
- * @device: the device
- * @label: its name in device-mapper, or the kernel's
- * @section: of the configuration
- * @named: the section lists the device; otherwise only its patterns match
- * @passed_over: its creator asked udev's rules to skip it
- */
+/* A block device and its section. */
 struct choice {
 	struct device device;
-	char label[DEVICE_NAME_SIZE];
+	char label[DEVICE_NAME_SIZE];	/* its name in device-mapper, or the kernel's */
 	const struct conf_section *section;
-	bool named;
-	bool passed_over;
+	bool named;	/* the section lists the device; otherwise only its patterns match */
+	bool passed_over;	/* its creator asked udev's rules to skip it */
 };
 
 struct choices {
@@ -28,11 +21,9 @@ struct choices {
 	size_t n;
 };
 
-int select_devices(const struct conf *conf, char *const *only, int n_only,
-		   struct choices *choices);
+int select_devices(const struct conf *conf, char *const *only, int n_only, struct choices *choices);
 bool select_is_lasting(const char *link);
-bool select_event(const struct conf *conf, struct udev_device *found,
-		  struct choice *choice);
+bool select_event(const struct conf *conf, struct udev_device *found, struct choice *choice);
 void choices_free(struct choices *choices);
 char *device_lasting_name(unsigned int major, unsigned int minor);
 

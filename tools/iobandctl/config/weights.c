@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/interrupt.h"
 #include "base/words.h"
 #include "config/weights.h"
@@ -28,8 +29,7 @@
 #include "ioband/tree.h"
 #include "print/print.h"
 
-enum { POOL, DEVICE, GROUP, ID, WEIGHT, BOUND_NUMBERS,
-	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
+enum { POOL, DEVICE, GROUP, ID, WEIGHT, BOUND_NUMBERS, COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
@@ -52,29 +52,26 @@ static void print_saved(struct table *table, const struct saved_weight *saved,
 {
 	struct row *row = print_row(table);
 
-	print_text(table, row, POOL, saved->pool);
-	print_text(table, row, DEVICE, saved->device);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, id);
+	print_text(row, POOL, saved->pool);
+	print_text(row, DEVICE, saved->device);
+	print_text(row, GROUP, name);
+	print_text(row, ID, id);
 	if (saved->weight)
-		print_weight(table, row, WEIGHT, saved->weight);
-	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
+		print_weight(row, WEIGHT, saved->weight);
+	print_bounds(row, BOUND_NUMBERS, &saved->bounds);
 }
 
 /* The words of all bounds that are set, each after a blank. */
 static char *all_words(const struct bounds *bounds)
 {
-	char *words = xstrdup(""), *longer, *list;
+	char *words = xstrdup(""), *list;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		if (!bound_is_set(bounds, bound))
 			continue;
 		list = bound_list(bounds, bound);
-		longer = xasprintf("%s %s=%s", words, bound_kinds[bound].key,
-				   list);
+		xappend(&words, " %s=%s", bound_kinds[bound].key, list);
 		free(list);
-		free(words);
-		words = longer;
 	}
 	return words;
 }
@@ -86,10 +83,8 @@ static void write_saved(const struct saved_weight *saved)
 	char *weight = weight_text(saved->weight);
 	char *bounds = all_words(&saved->bounds);
 
-	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool,
-		   *device ? " device=" : "", device, group,
-		   saved->weight ? " weight=" : "", saved->weight ? weight : "",
-		   bounds);
+	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool, *device ? " device=" : "", device,
+		   group, saved->weight ? " weight=" : "", saved->weight ? weight : "", bounds);
 	free(bounds);
 	free(weight);
 	free(device);
@@ -106,10 +101,8 @@ static char *lasting_name(const struct ioband_group *group)
 	return xstrdup(group->name);
 }
 
-static void save_group(const struct ioband_devices *devices,
-		       const struct groups *groups,
-		       const struct ioband_group *group, const char *pool,
-		       struct table *table)
+static void save_group(const struct ioband_devices *devices, const struct groups *groups,
+		       const struct ioband_group *group, const char *pool, struct table *table)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
 	struct saved_weight saved = {
@@ -131,49 +124,36 @@ static void save_group(const struct ioband_devices *devices,
 	free(saved.group);
 }
 
-/* A cgroup without a path has been removed, and its id with it. */
-static bool lasts(const struct ioband_group *group)
-{
-	return group->path || strncmp(group->name, "cgroup#",
-				      strlen("cgroup#"));
-}
-
 static bool is_set(const struct ioband_group *group)
 {
 	return group->set || bounds_are_set(&group->bounds);
 }
 
-static int save_pool(const struct ioband_devices *devices,
-		     const struct scope *scope,
+static int save_pool(const struct ioband_devices *devices, const struct scope *scope,
 		     const struct ioband_device *speaker, struct table *table)
 {
 	struct groups groups;
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (is_set(&groups.v[i]) && lasts(&groups.v[i]) &&
+		if (is_set(&groups.v[i]) && tree_lasts(&groups.v[i]) &&
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
-			save_group(devices, &groups, &groups.v[i],
-				   speaker->table.pool, table);
+			save_group(devices, &groups, &groups.v[i], speaker->table.pool, table);
 	}
 	groups_free(&groups);
 	return code;
 }
 
-/**
- * weights_save() - print all weights and bounds that are set
+/*
+ * Print all weights and bounds that are set.
  * @devices: all ioband devices
- * @scope: the limits of the selection
  * @json: print JSON, which weights_restore() does not read
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int weights_save(const struct ioband_devices *devices,
-		 const struct scope *scope, bool json)
+int weights_save(const struct ioband_devices *devices, const struct scope *scope, bool json)
 {
 	struct table *table = json ? begin_json() : NULL;
 	struct targets speakers;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	if (!table)
 		print_line("1 weights");
@@ -181,36 +161,19 @@ int weights_save(const struct ioband_devices *devices,
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = save_pool(devices, scope, speakers.v[i], table);
 	targets_free(&speakers);
-	printed = table ? print_end(table) : print_flush();
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, table ? print_end(table) : print_flush());
 }
 
 static int read_file(const char *name, char **text)
 {
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	size_t length = 0, size = 0;
-	ssize_t got = -1;
-	int error = 0;
+	int error = infile_read(name, text);
 
-	*text = NULL;
-	if (file) {
-		got = getdelim(text, &size, 0, file);
-		length = got < 0 ? 0 : got;
-		error = ferror(file) ? errno : 0;
-	} else {
-		error = errno;
-	}
-	if (file && file != stdin)
-		fclose(file);
+	if (error == EILSEQ)
+		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights", name);
 	if (error)
-		return fail(exit_code_of(error), "cannot read %s: %s", name,
-			    strerror(error));
-	if (length && !(*text)[length - 1])
-		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights",
-			    name);
-	if (!length)
-		return fail(EXIT_USAGE, "%s is empty: it is no file of weights",
-			    name);
+		return fail(exit_code_of(error), "cannot read %s: %s", name, strerror(error));
+	if (!**text)
+		return fail(EXIT_USAGE, "%s is empty: it is no file of weights", name);
 	return EXIT_OK;
 }
 
@@ -224,9 +187,8 @@ static int find_scope(const struct ioband_devices *devices,
 		return EXIT_OK;
 	code = ioband_find(devices, saved->device, &scope->device);
 	if (code == EXIT_OK && strcmp(scope->device->table.pool, saved->pool))
-		code = fail(EXIT_MISSING, "device %s is in pool %s, not %s",
-			    saved->device, scope->device->table.pool,
-			    saved->pool);
+		code = fail(EXIT_MISSING, "device %s is in pool %s, not %s", saved->device,
+			    scope->device->table.pool, saved->pool);
 	return code;
 }
 
@@ -256,16 +218,14 @@ static int apply_one(const struct ioband_device *device,
 }
 
 /* Skip devices with their own tree; these have lines of their own. */
-static int apply_to(const struct targets *targets,
-		    const struct saved_weight *saved,
+static int apply_to(const struct targets *targets, const struct saved_weight *saved,
 		    const struct group_ref *group)
 {
 	int code = EXIT_OK;
 	size_t sent = 0;
 
 	for (size_t i = 0; i < targets->n && code == EXIT_OK; i++) {
-		if (!saved->device && group->mode &&
-		    ioband_has_trees(targets->v[i]))
+		if (!saved->device && group->mode && ioband_has_trees(targets->v[i]))
 			continue;
 		code = apply_one(targets->v[i], saved, group->message);
 		sent++;
@@ -277,8 +237,7 @@ static int apply_to(const struct targets *targets,
 		    saved->pool);
 }
 
-static int apply(struct finder *finder, const struct saved_weight *saved,
-		 struct group_ref *group)
+static int apply(struct finder *finder, const struct saved_weight *saved, struct group_ref *group)
 {
 	struct targets targets;
 	struct scope scope;
@@ -301,14 +260,12 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 	struct problem problem;
 
 	if (bounds_check(&saved->bounds, &problem))
-		note("note: line %zu of %s: %s, which wins", saved->line,
-		     file, problem.text);
+		note("note: line %zu of %s: %s, which wins", saved->line, file, problem.text);
 }
 
 /* With @json, add the settings to a table. */
-static int apply_line(struct finder *finder, const char *file,
-		      const struct saved_weight *saved, bool json,
-		      struct table **table)
+static int apply_line(struct finder *finder, const char *file, const struct saved_weight *saved,
+		      bool json, struct table **table)
 {
 	struct group_ref group;
 	int code = apply(finder, saved, &group);
@@ -335,17 +292,16 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 {
 	struct finder finder = { .devices = devices };
 	struct table *table = json && !weights->n ? begin_json() : NULL;
-	int first = EXIT_OK, printed = EXIT_OK, stopped = EXIT_OK;
+	int first = EXIT_OK, stopped = EXIT_OK;
 	size_t failed = 0, i;
 	sigset_t before;
 
 	interrupt_hold(&before);
 	hand_begin();
 	for (i = 0; i < weights->n && stopped == EXIT_OK; i++) {
-		int code = apply_line(&finder, file, &weights->v[i], json,
-				      &table);
+		int code = apply_line(&finder, file, &weights->v[i], json, &table);
 
-		first = first == EXIT_OK ? code : first;
+		first = first_failure(first, code);
 		failed += code != EXIT_OK;
 		stopped = interrupt_check();
 	}
@@ -354,13 +310,10 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	failed += weights->n - i;
 	if (failed)
 		note("%zu of %zu lines were not restored", failed, weights->n);
-	if (table)
-		printed = print_end(table);
-	return first == EXIT_OK ? printed : first;
+	return table ? first_failure(first, print_end(table)) : first;
 }
 
-static int lock_and_apply(const char *file, const struct saved_weights *weights,
-			  bool json)
+static int lock_and_apply(const char *file, const struct saved_weights *weights, bool json)
 {
 	struct ioband_devices devices;
 	struct lock lock;
@@ -376,17 +329,14 @@ static int lock_and_apply(const char *file, const struct saved_weights *weights,
 	return code;
 }
 
-/**
- * weights_restore() - set the weights and bounds in a file
+/*
+ * Set the weights and bounds in a file.
  * @file: its name, "-" for standard input
- * @json: print the settings as JSON
  *
- * Other changes are excluded once the file is read, which may take long.  A
- * malformed file changes nothing.  Lines that cannot be applied, for instance
- * because their cgroup is gone, are reported and skipped.
- *
- * Return: the exit code of the first failure, which has been reported; else
- * EXIT_OK.
+ * Other changes are excluded once the file is read, which may take long.  A malformed file
+ * changes nothing.  Lines that cannot be applied, for instance because their cgroup is
+ * gone, are reported and skipped.
+ * Return: the exit code of the first failure, which has been reported; else EXIT_OK.
  */
 int weights_restore(const char *file, bool json)
 {
@@ -396,8 +346,7 @@ int weights_restore(const char *file, bool json)
 	int code = read_file(file, &text);
 
 	if (code == EXIT_OK && parse_saved_weights(text, &weights, &problem))
-		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file,
-			    problem.text);
+		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file, problem.text);
 	if (code == EXIT_OK)
 		code = lock_and_apply(file, &weights, json);
 	saved_weights_free(&weights);

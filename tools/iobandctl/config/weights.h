@@ -6,8 +6,7 @@
 
 #include "ioband/ioband.h"
 
-int weights_save(const struct ioband_devices *devices,
-		 const struct scope *scope, bool json);
+int weights_save(const struct ioband_devices *devices, const struct scope *scope, bool json);
 int weights_restore(const char *file, bool json);
 
 #endif

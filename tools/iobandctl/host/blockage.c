@@ -2,11 +2,11 @@
 /* Devices that take no I/O for now, as sysfs and device-mapper tell. */
 #include <string.h>
 
+#include "base/words.h"
 #include "host/blockage.h"
 #include "kernel/dm.h"
 
-static bool is_suspended(const struct device *device, const char *label,
-			 struct blockage *found)
+static bool is_suspended(const struct device *device, const char *label, struct blockage *found)
 {
 	char text[8];
 
@@ -14,57 +14,46 @@ static bool is_suspended(const struct device *device, const char *label,
 			      text, sizeof(text)) || strcmp(text, "1"))
 		return false;
 	problem_set(&found->why, "%s is suspended", label);
-	problem_set(&found->remedy,
-		    "'dmsetup resume %s', if no program is changing it", label);
+	problem_set(&found->remedy, "'dmsetup resume %s', if no program is changing it", label);
 	return true;
 }
 
-static bool is_pathless(const struct device *device, const char *label,
-			struct blockage *found)
+static bool is_pathless(const struct device *device, const char *label, struct blockage *found)
 {
 	char uuid[MAPPER_UUID_SIZE];
 
-	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid,
-			      sizeof(uuid)) ||
-	    strncmp(uuid, "mpath-", strlen("mpath-")) ||
+	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid, sizeof(uuid)) ||
+	    !text_after(uuid, "mpath-") ||
 	    !mapper_is_pathless(label))
 		return false;
-	problem_set(&found->why,
-		    "%s has no path, and queues I/O until one is back", label);
-	problem_set(&found->remedy, "'multipath -ll %s' shows the paths",
-		    label);
+	problem_set(&found->why, "%s has no path, and queues I/O until one is back", label);
+	problem_set(&found->remedy, "'multipath -ll %s' shows the paths", label);
 	return true;
 }
 
 /* SCSI and NVMe devices in these states leave requests in the queue. */
-static bool is_queueing(const struct device *device, const char *label,
-			struct blockage *found)
+static bool is_queueing(const struct device *device, const char *label, struct blockage *found)
 {
 	static const char *const states[] = {
 		"blocked", "created-block", "quiesce", "connecting", "resetting",
 	};
 	char state[32] = "";
 
-	device_attribute(device->major, device->minor, "device/state", state,
-			 sizeof(state));
+	device_attribute(device->major, device->minor, "device/state", state, sizeof(state));
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		if (strcmp(state, states[i]))
 			continue;
-		problem_set(&found->why,
-			    "%s is in state '%s', and queues I/O until that ends",
+		problem_set(&found->why, "%s is in state '%s', and queues I/O until that ends",
 			    label, state);
-		problem_set(&found->remedy,
-			    "see the kernel log about its connection");
+		problem_set(&found->remedy, "see the kernel log about its connection");
 		return true;
 	}
 	return false;
 }
 
-/**
- * blockage_at() - see whether a device itself takes no I/O for now
- * @device: the device
+/*
+ * See whether a device itself takes no I/O for now.
  * @found: the reason, and what to do
- *
  * Return: whether I/O to it would wait.
  */
 bool blockage_at(const struct device *device, struct blockage *found)
@@ -77,14 +66,11 @@ bool blockage_at(const struct device *device, struct blockage *found)
 	       is_queueing(device, label, found);
 }
 
-/**
- * blockage_below() - see whether I/O to a device would wait
- * @device: the device
+/*
+ * See whether I/O to a device would wait.
  * @found: which device is the reason, this one or one below, and what to do
  *
  * Only states that the kernel tells of count.
- *
- * Return: whether it would.
  */
 bool blockage_below(const struct device *device, struct blockage *found)
 {
@@ -97,18 +83,12 @@ bool blockage_below(const struct device *device, struct blockage *found)
 	if (!is)
 		device_related(device, "slaves", &below);
 	for (size_t i = 0; i < below.n && !is; i++)
-		is = device_of_kernel_name(below.v[i], &next) &&
-		     blockage_below(&next, found);
+		is = device_of_kernel_name(below.v[i], &next) && blockage_below(&next, found);
 	names_free(&below);
 	return is;
 }
 
-/**
- * blockage_check() - before a change that waits for I/O: see whether that goes on
- * @device: the device
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* Before a change that waits for I/O: see whether that goes on. */
 int blockage_check(const struct device *device)
 {
 	struct blockage found;

@@ -7,14 +7,10 @@
 #include "base/error.h"
 #include "host/device.h"
 
-/**
- * struct blockage - why a device takes no I/O for now
- * @why: the reason, with the name of the device that it is about
- * @remedy: what to do
- */
+/* Why a device takes no I/O for now. */
 struct blockage {
-	struct problem why;
-	struct problem remedy;
+	struct problem why;	/* the reason, with the name of the device that it is about */
+	struct problem remedy;	/* what to do */
 };
 
 bool blockage_at(const struct device *device, struct blockage *found);

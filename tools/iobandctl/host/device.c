@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/infile.h"
 #include "host/device.h"
 #include "host/reach.h"
 #include "kernel/dm.h"
@@ -23,36 +24,21 @@
 static void sysfs_path(unsigned int major, unsigned int minor,
 		       const char *name, char path[SYSFS_SIZE])
 {
-	snprintf(path, SYSFS_SIZE, "/sys/dev/block/%u:%u/%s", major, minor,
-		 name);
+	snprintf(path, SYSFS_SIZE, "/sys/dev/block/%u:%u/%s", major, minor, name);
 }
 
-/**
- * device_attribute() - read an attribute from sysfs
- * @major: of the device
- * @minor: of the device
- * @name: of the attribute
+/*
+ * Read an attribute from sysfs.
  * @value: its text, without the newline; may be NULL
- * @size: bytes of @value
- *
  * Return: whether the device has it.
  */
 bool device_attribute(unsigned int major, unsigned int minor, const char *name,
 		      char *value, size_t size)
 {
 	char path[SYSFS_SIZE];
-	FILE *file;
-	bool read;
 
 	sysfs_path(major, minor, name, path);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	read = !value || fgets(value, size, file);
-	fclose(file);
-	if (read && value)
-		value[strcspn(value, "\n")] = 0;
-	return read;
+	return infile_line(path, value, size);
 }
 
 static bool is_block_device(const char *path, struct device *device)
@@ -80,26 +66,22 @@ static void find_path(struct device *device)
 		*slash = *slash == '!' ? '/' : *slash;
 	snprintf(device->path, sizeof(device->path), "/dev/%s%s",
 		 is_mapped ? "mapper/" : "", label);
-	if (!is_mapped && (stat(device->path, &info) ||
-			   info.st_rdev != makedev(major, minor)))
-		snprintf(device->path, sizeof(device->path), "/dev/block/%u:%u",
-			 major, minor);
+	if (!is_mapped && (stat(device->path, &info) || info.st_rdev != makedev(major, minor)))
+		snprintf(device->path, sizeof(device->path), "/dev/block/%u:%u", major, minor);
 }
 
 static bool is_number(const char *spelled, struct device *device)
 {
 	int end = 0;
 
-	if (sscanf(spelled, "%u:%u%n", &device->major, &device->minor,
-		   &end) != 2 || spelled[end] ||
+	if (sscanf(spelled, "%u:%u%n", &device->major, &device->minor, &end) != 2 || spelled[end] ||
 	    !device_attribute(device->major, device->minor, "dev", NULL, 0))
 		return false;
 	find_path(device);
 	return true;
 }
 
-static bool below(const char *directory, const char *name,
-		  struct device *device)
+static bool below(const char *directory, const char *name, struct device *device)
 {
 	char *path = xasprintf("%s/%s", directory, name);
 	bool found = is_block_device(path, device);
@@ -124,13 +106,9 @@ static bool is_volume(const char *spelled, struct device *device)
 	return found;
 }
 
-/**
- * device_find() - find a block device by any of its names
- * @spelled: a path, a mapper name, vg/lv, a name below /dev, or
- *	<major>:<minor>
- * @device: the result
- *
- * Return: true if it exists.
+/*
+ * Find a block device by any of its names.
+ * @spelled: a path, a mapper name, vg/lv, a name below /dev, or <major>:<minor>
  */
 bool device_find(const char *spelled, struct device *device)
 {
@@ -151,8 +129,7 @@ static bool find_source(const char *path, struct device *device)
 	bool found;
 
 	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
-		mount = mnt_table_find_mountpoint(mounts, path,
-						  MNT_ITER_BACKWARD);
+		mount = mnt_table_find_mountpoint(mounts, path, MNT_ITER_BACKWARD);
 	if (mount && !strcmp(mnt_fs_get_fstype(mount), "btrfs"))
 		source = mnt_fs_get_srcpath(mount);
 	found = source && is_block_device(source, device);
@@ -160,11 +137,9 @@ static bool find_source(const char *path, struct device *device)
 	return found;
 }
 
-/**
- * device_of_file() - find the block device that a file or directory lies on
+/*
+ * Find the block device that a file or directory lies on.
  * @path: an absolute path
- * @device: the result
- *
  * Return: true if it was found.
  */
 bool device_of_file(const char *path, struct device *device)
@@ -176,18 +151,13 @@ bool device_of_file(const char *path, struct device *device)
 		return false;
 	if (!major(info.st_dev))
 		return find_source(path, device);
-	snprintf(number, sizeof(number), "%u:%u", major(info.st_dev),
-		 minor(info.st_dev));
+	snprintf(number, sizeof(number), "%u:%u", major(info.st_dev), minor(info.st_dev));
 	return device_find(number, device);
 }
 
-/**
- * device_resolve() - find a block device, and report an error if it does not
- * exist
+/*
+ * Find a block device, and report an error if it does not exist.
  * @spelled: as for device_find()
- * @device: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_resolve(const char *spelled, struct device *device)
 {
@@ -199,11 +169,9 @@ int device_resolve(const char *spelled, struct device *device)
 	if (*spelled == '/')
 		error = reach_stat(spelled, &info) ? errno : 0;
 	if (error == EACCES)
-		return fail(EXIT_DENIED, "%s: %s; run iobandctl as root",
-			    spelled, strerror(error));
+		return fail(EXIT_DENIED, "%s: %s; run iobandctl as root", spelled, strerror(error));
 	if (error == ETIMEDOUT)
-		return fail(EXIT_FAILED,
-			    "%s: its file system does not answer", spelled);
+		return fail(EXIT_FAILED, "%s: its file system does not answer", spelled);
 	if (!error)
 		return fail(EXIT_MISSING, "%s is not a block device%s", spelled,
 			    S_ISREG(info.st_mode) ?
@@ -213,24 +181,19 @@ int device_resolve(const char *spelled, struct device *device)
 		    spelled);
 }
 
-/**
- * device_size() - the size of a device, and whether it is read-only
+/*
+ * The size of a device, and whether it is read-only.
  * @device: the device, which may not answer and is therefore not opened
  * @sectors: its size in sectors of 512 bytes
  * @read_only: true if it is read-only
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 {
 	char size[32], locked[8];
 
-	if (!device_attribute(device->major, device->minor, "size", size,
-			      sizeof(size)) ||
-	    !device_attribute(device->major, device->minor, "ro", locked,
-			      sizeof(locked)))
-		return fail(EXIT_MISSING, "there is no device behind %s any more",
-			    device->path);
+	if (!device_attribute(device->major, device->minor, "size", size, sizeof(size)) ||
+	    !device_attribute(device->major, device->minor, "ro", locked, sizeof(locked)))
+		return fail(EXIT_MISSING, "there is no device behind %s any more", device->path);
 	*sectors = strtoull(size, NULL, 10);
 	*read_only = strcmp(locked, "0");
 	if (*sectors)
@@ -239,15 +202,12 @@ int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 		    device->path);
 }
 
-/**
- * device_label() - the name of a device in tables
- * @major: of the device
- * @minor: of the device
- * @label: the mapper name of a dm device, the kernel's name of another device,
- *	or the number of a device that does not exist
+/*
+ * The name of a device in tables.
+ * @label: the mapper name of a dm device, the kernel's name of another device, or the
+ *	number of a device that does not exist
  */
-void device_label(unsigned int major, unsigned int minor,
-		  char label[DEVICE_NAME_SIZE])
+void device_label(unsigned int major, unsigned int minor, char label[DEVICE_NAME_SIZE])
 {
 	char path[SYSFS_SIZE], target[SYSFS_SIZE];
 	const char *name;
@@ -267,11 +227,7 @@ void device_label(unsigned int major, unsigned int minor,
 	snprintf(label, DEVICE_NAME_SIZE, "%.127s", name ? name + 1 : target);
 }
 
-/**
- * names_add() - add a name to a list unless the list has it
- * @names: the list
- * @name: the name
- */
+/* Add a name to a list unless the list has it. */
 void names_add(struct names *names, const char *name)
 {
 	size_t place = names->n;
@@ -287,18 +243,10 @@ void names_add(struct names *names, const char *name)
 		}
 	}
 	names->v = xgrow(names->v, names->n, sizeof(*names->v));
-	memmove(&names->v[place + 1], &names->v[place],
-		(names->n++ - place) * sizeof(*names->v));
+	memmove(&names->v[place + 1], &names->v[place], (names->n++ - place) * sizeof(*names->v));
 	names->v[place] = xstrdup(name);
 }
 
-/**
- * names_has() - check whether a list has a name
- * @names: the list
- * @name: the name
- *
- * Return: true if so.
- */
 bool names_has(const struct names *names, const char *name)
 {
 	for (size_t i = 0; i < names->n; i++) {
@@ -308,10 +256,6 @@ bool names_has(const struct names *names, const char *name)
 	return false;
 }
 
-/**
- * names_free() - free a list of names
- * @names: the list, left empty
- */
 void names_free(struct names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
@@ -320,42 +264,30 @@ void names_free(struct names *names)
 	*names = (struct names){ .n = 0 };
 }
 
-/**
- * device_of_kernel_name() - find a device by the kernel's name
+/*
+ * Find a device by the kernel's name.
  * @name: as in sysfs
  * @device: the result; its node may not exist
- *
- * Return: true if it exists.
  */
 bool device_of_kernel_name(const char *name, struct device *device)
 {
 	char *path = xasprintf("/sys/class/block/%s/dev", name);
-	FILE *file = fopen(path, "re");
-	char number[64] = "";
-	bool found;
+	char number[64];
+	bool found = infile_line(path, number, sizeof(number));
 
 	free(path);
-	if (!file)
-		return false;
-	found = fgets(number, sizeof(number), file);
-	fclose(file);
-	number[strcspn(number, "\n")] = 0;
 	return found && is_number(number, device);
 }
 
-/**
- * device_related() - the devices directly below or above a device, or its
- * partitions
- * @device: the device
+/*
+ * The devices directly below or above a device, or its partitions.
  * @relation: "slaves" (below), "holders" (above), or "" for its partitions
  * @names: receives the kernel's names
- *
  * Return: the number of names in @names now.
  */
-int device_related(const struct device *device, const char *relation,
-		   struct names *names)
+int device_related(const struct device *device, const char *relation, struct names *names)
 {
-	char path[SYSFS_SIZE], partition[SYSFS_SIZE];
+	char path[SYSFS_SIZE], partition[SYSFS_SIZE / 2];
 	struct dirent *entry;
 	DIR *directory;
 
@@ -364,10 +296,8 @@ int device_related(const struct device *device, const char *relation,
 	while (directory && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(partition, sizeof(partition), "%.200s/partition",
-			 entry->d_name);
-		if (*relation || device_attribute(device->major, device->minor,
-						  partition, NULL, 0))
+		snprintf(partition, sizeof(partition), "%.200s/partition", entry->d_name);
+		if (*relation || device_attribute(device->major, device->minor, partition, NULL, 0))
 			names_add(names, entry->d_name);
 	}
 	if (directory)
@@ -375,11 +305,9 @@ int device_related(const struct device *device, const char *relation,
 	return names->n;
 }
 
-/**
- * device_whole_disk() - find the disk of a partition
- * @part: the device
+/*
+ * Find the disk of a partition.
  * @disk: the result; its node may not exist
- *
  * Return: whether @part is a partition.
  */
 bool device_whole_disk(const struct device *part, struct device *disk)
@@ -391,22 +319,18 @@ bool device_whole_disk(const struct device *part, struct device *disk)
 	    blkid_devno_to_wholedisk(makedev(part->major, part->minor), name,
 				     sizeof(name), &number))
 		return false;
-	*disk = (struct device){ .major = major(number),
-				 .minor = minor(number) };
+	*disk = (struct device){ .major = major(number), .minor = minor(number) };
 	snprintf(disk->path, sizeof(disk->path), "/dev/%s", name);
 	return true;
 }
 
-/**
- * device_disks() - find the physical disks below a device
- * @device: the device
+/*
+ * Find the physical disks below a device.
  * @disks: receives the labels of the disks
  * @passed: receives the labels of all devices on the way
- *
  * Return: the number of names in @disks now.
  */
-int device_disks(const struct device *device, struct names *disks,
-		 struct names *passed)
+int device_disks(const struct device *device, struct names *disks, struct names *passed)
 {
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
@@ -429,11 +353,10 @@ int device_disks(const struct device *device, struct names *disks,
 	return disks->n;
 }
 
-/**
- * device_stack() - find all devices below a device
- * @device: the device
- * @numbers: receives "<major>:<minor>" of it and of each device below,
- *	including the disks of partitions
+/*
+ * Find all devices below a device.
+ * @numbers: receives "<major>:<minor>" of it and of each device below, including the disks
+ *	of partitions
  */
 void device_stack(const struct device *device, struct names *numbers)
 {

@@ -8,23 +8,14 @@
 
 #define DEVICE_NAME_SIZE 128
 
-/**
- * struct device - a block device
- * @major: its number
- * @minor: its number
- * @path: a node for it
- */
+/* A block device. */
 struct device {
 	unsigned int major;
 	unsigned int minor;
-	char path[4096];
+	char path[4096];	/* a node for it */
 };
 
-/**
- * struct names - names of devices, each once, sorted
- * @v: the names
- * @n: how many
- */
+/* Names of devices, each once, sorted. */
 struct names {
 	char **v;
 	size_t n;
@@ -33,15 +24,11 @@ struct names {
 bool device_find(const char *spelled, struct device *device);
 bool device_of_file(const char *path, struct device *device);
 int device_resolve(const char *spelled, struct device *device);
-int device_size(const struct device *device, uint64_t *sectors,
-		bool *read_only);
-void device_label(unsigned int major, unsigned int minor,
-		  char label[DEVICE_NAME_SIZE]);
-int device_disks(const struct device *device, struct names *disks,
-		 struct names *passed);
+int device_size(const struct device *device, uint64_t *sectors, bool *read_only);
+void device_label(unsigned int major, unsigned int minor, char label[DEVICE_NAME_SIZE]);
+int device_disks(const struct device *device, struct names *disks, struct names *passed);
 void device_stack(const struct device *device, struct names *numbers);
-int device_related(const struct device *device, const char *relation,
-		   struct names *names);
+int device_related(const struct device *device, const char *relation, struct names *names);
 bool device_attribute(unsigned int major, unsigned int minor, const char *name,
 		      char *value, size_t size);
 bool device_of_kernel_name(const char *name, struct device *device);

@@ -37,14 +37,10 @@
 
 #define LVM_LOCKS "/run/lock/lvm"
 
-/**
- * struct patience - the time to wait for a lock, in seconds
- * @idle_s: while one holder keeps it
- * @most_s: in total
- */
+/* The time to wait for a lock, in seconds. */
 struct patience {
-	int idle_s;
-	int most_s;
+	int idle_s;	/* while one holder keeps it */
+	int most_s;	/* in total */
 };
 
 static const struct patience for_device = { 5, 5 };
@@ -99,8 +95,7 @@ static int try_lock(const struct lock *lock, int *fd, struct stat *locked)
 		error = -errno;
 	else if (flock(*fd, LOCK_EX | LOCK_NB))
 		error = -errno;
-	else if (fstatat(lock->directory, lock->name, &named,
-			 AT_SYMLINK_NOFOLLOW) ||
+	else if (fstatat(lock->directory, lock->name, &named, AT_SYMLINK_NOFOLLOW) ||
 		 locked->st_ino != named.st_ino ||
 		 locked->st_dev != named.st_dev)
 		error = -EWOULDBLOCK;
@@ -141,8 +136,7 @@ static int wait_for(const struct lock *lock, const struct patience *patience,
 	int error = -EWOULDBLOCK;
 	struct stat found;
 
-	while (error == -EWOULDBLOCK && now < end &&
-	       now < since + patience->idle_s * 1000LL) {
+	while (error == -EWOULDBLOCK && now < end && now < since + patience->idle_s * 1000LL) {
 		sleep_ms(PAUSE_MS);
 		error = try_lock(lock, fd, &found);
 		now = now_ms();
@@ -234,11 +228,9 @@ static int take_own(const char *dash, const char *name, const char *what,
 		    what, "another iobandctl", patience, lock);
 }
 
-/**
- * lock_changes() - exclude every other "apply", "set" and "resize"
+/*
+ * Exclude every other "apply", "set" and "resize".
  * @lock: the result, for unlock() after success and after failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_changes(struct lock *lock)
 {
@@ -249,32 +241,25 @@ int lock_changes(struct lock *lock)
 	       take_own("", "", "what ioband does here", &for_changes, lock);
 }
 
-/**
- * lock_device() - exclude other changes of a device
- * @name: its name
+/*
+ * Exclude other changes of a device.
  * @locks: the result, for unlock_device() after success and after failure
  *
  * A device that does not exist is not an error.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_device(const char *name, struct locks *locks)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 	int code;
 
 	*locks = (struct locks){ .own.name = NULL };
 	code = take_own("-", name, name, &for_device, &locks->own);
-	if (code == EXIT_OK && mapper_state(name, &state) &&
-	    lvm_owns(state.uuid))
+	if (code == EXIT_OK && mapper_state(name, &state) && lvm_owns(state.uuid))
 		code = lock_group(name, &locks->group);
 	return code;
 }
 
-/**
- * unlock_device() - release the locks of lock_device()
- * @locks: the locks
- */
+/* Release the locks of lock_device(). */
 void unlock_device(struct locks *locks)
 {
 	unlock(&locks->group);

@@ -2,26 +2,17 @@
 #ifndef IOBANDCTL_LOCK_H
 #define IOBANDCTL_LOCK_H
 
-/**
- * struct lock - a file that is locked
- * @name: its name in the directory; NULL if it is not
- * @directory: the descriptor of the directory
- * @fd: that of the file
- */
+/* A file that is locked. */
 struct lock {
-	char *name;
-	int directory;
+	char *name;	/* its name in the directory; NULL if it is not */
+	int directory;	/* the descriptor of the directory */
 	int fd;
 };
 
-/**
- * struct locks - what keeps others from changing a device
- * @own: against another iobandctl
- * @group: against LVM
- */
+/* What keeps others from changing a device. */
 struct locks {
-	struct lock own;
-	struct lock group;
+	struct lock own;	/* against another iobandctl */
+	struct lock group;	/* against LVM */
 };
 
 int lock_changes(struct lock *lock);

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "host/blockage.h"
 #include "host/lvm.h"
 #include "host/reach.h"
@@ -27,28 +28,19 @@ static const char *const files[] = {
 	"/etc/lvm/lvmlocal.conf",
 };
 
-/**
- * lvm_owns() - check whether a dm device belongs to LVM
- * @uuid: its UUID
- *
- * Return: true if so.
- */
+/* Check whether a dm device belongs to LVM. */
 bool lvm_owns(const char *uuid)
 {
-	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
-			strlen(MAPPER_LVM_UUID_PREFIX));
+	return text_after(uuid, MAPPER_LVM_UUID_PREFIX);
 }
 
-/**
- * lvm_is_part() - check whether a dm device is a hidden part of an LVM volume
+/*
+ * Check whether a dm device is a hidden part of an LVM volume.
  * @uuid: its UUID; for a part it has a suffix after the ID of the volume
- *
- * Return: true if so.
  */
 bool lvm_is_part(const char *uuid)
 {
-	return lvm_owns(uuid) &&
-	       strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
+	return lvm_owns(uuid) && strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
 }
 
 /* The remedies for a disk that udev hides, and for a disk that it does not hide. */
@@ -64,11 +56,8 @@ static bool is_property(struct udev *udev, const struct device *device,
 			const char *name, const char *value)
 {
 	struct udev_device *found =
-		udev_device_new_from_devnum(udev, 'b',
-					    makedev(device->major,
-						    device->minor));
-	const char *its =
-		found ? udev_device_get_property_value(found, name) : NULL;
+		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor));
+	const char *its = found ? udev_device_get_property_value(found, name) : NULL;
 	bool is = its && (!value || !strcmp(its, value));
 
 	udev_device_unref(found);
@@ -106,7 +95,7 @@ static bool is_set(const char *key, const char *value)
 			const char *found = value_in(line, key);
 
 			if (found)
-				set = !strncmp(found, value, strlen(value));
+				set = text_after(found, value);
 		}
 		if (file)
 			fclose(file);
@@ -142,12 +131,9 @@ static int look_at(struct udev *udev, const struct device *device, bool *is)
 	       reach_run(probe, device->path, is, sizeof(*is));
 }
 
-/**
- * lvm_is_member() - check whether a physical volume is on a device
- * @device: the device
- * @is: the result
- *
- * Return: 0, or a negative errno; -ETIMEDOUT if the device does not answer.
+/*
+ * Check whether a physical volume is on a device.  Return: 0, or a negative errno;
+ * -ETIMEDOUT if the device does not answer.
  */
 int lvm_is_member(const struct device *device, bool *is)
 {
@@ -176,15 +162,13 @@ static int find_member(struct udev *udev, const struct device *device,
 	return error;
 }
 
-/**
- * lvm_sight() - check whether LVM sees a physical volume twice
+/*
+ * Check whether LVM sees a physical volume twice.
  * @below: the device below an ioband device
- * @member: the device or partition with the physical volume, unless LVM sees
- *	only one
+ * @member: the device or partition with the physical volume, unless LVM sees only one
  *
- * LVM skips its own logical volumes, so a @below of that kind does not count.
- * A filter or a devices file in LVM's configuration is assumed to be right.
- *
+ * LVM skips its own logical volumes, so a @below of that kind does not count.  A filter or
+ * a devices file in LVM's configuration is assumed to be right.
  * Return: the kind of duplicate; LVM_UNKNOWN if @member does not answer.
  */
 enum lvm_sight lvm_sight(const struct device *below, struct device *member)
@@ -209,20 +193,18 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 	return sight;
 }
 
-/**
- * lvm_remedy() - the remedy for a duplicate physical volume
+/*
+ * The remedy for a duplicate physical volume.
  * @sight: the result of lvm_sight()
  * @member: the device from lvm_sight()
  *
- * A disk that udev does not hide is wrapped only until the next boot, and LVM
- * needs it after that.  The remedy for it must therefore not be permanent.
- *
+ * A disk that udev does not hide is wrapped only until the next boot, and LVM needs it
+ * after that.  The remedy for it must therefore not be permanent.
  * Return: a sentence, to be freed.
  */
 char *lvm_remedy(enum lvm_sight sight, const struct device *member)
 {
-	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) :
-					   xasprintf(FILTER, member->path);
+	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) : xasprintf(FILTER, member->path);
 }
 
 /**

@@ -30,19 +30,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/infile.h"
+#include "base/words.h"
 #include "host/reach.h"
 
 #define PATIENCE_MS 900
 #define PATIENCE_OF_STARVED_MS 20000
 #define LOOK_MS 50
 
-/**
- * struct reply - what the child writes when its action has ended
- * @error: as the action returned it
- * @answer: of the action
- */
+/* What the child writes when its action has ended. */
 struct reply {
-	int error;
+	int error;	/* as the action returned it */
 	uint64_t answer[REACH_ANSWER_SIZE / sizeof(uint64_t)];
 };
 
@@ -78,14 +76,10 @@ static void work(int fd, reach_action act, const void *argument)
 static bool is_runnable(pid_t child)
 {
 	char path[64], text[256] = "", *state;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", child);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	state = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
-	fclose(file);
+	infile_line(path, text, sizeof(text));
+	state = strrchr(text, ')');
 	return state && state[1] && state[2] == 'R';
 }
 
@@ -100,8 +94,7 @@ static bool await(int fd, pid_t child, long begun_ms)
 
 		if (!child || is_runnable(child))
 			runnable_ms = ms;
-		if (ms > begun_ms + PATIENCE_OF_STARVED_MS ||
-		    ms > runnable_ms + PATIENCE_MS)
+		if (ms > begun_ms + PATIENCE_OF_STARVED_MS || ms > runnable_ms + PATIENCE_MS)
 			return false;
 	}
 	return true;
@@ -128,13 +121,11 @@ static int receive(int fd, void *answer, size_t size)
 	return reply.error;
 }
 
-/**
- * reach_run() - run an action that may hang, and wait for it for a second
+/*
+ * Run an action that may hang, and wait for it for a second.
  * @act: the action, in a process of its own; it returns 0 or a negative errno
  * @argument: for the action
- * @answer: the result of the action
  * @size: of @answer, at most REACH_ANSWER_SIZE
- *
  * Return: as @act; -ETIMEDOUT if it hangs, and then it may still take effect.
  */
 int reach_run(reach_action act, const void *argument, void *answer, size_t size)
@@ -165,19 +156,16 @@ static int do_stat(const void *path, void *answer)
 	return stat(path, answer) ? -errno : 0;
 }
 
-/**
- * reach_stat() - stat() for a path that may lie anywhere
- * @path: the path
- * @info: the result
- *
- * Return: as stat(); the error is ETIMEDOUT if the file system does not answer.
+/*
+ * stat() for a path that may lie anywhere.  Return: as stat(); the error is ETIMEDOUT if
+ * the file system does not answer.
  */
 int reach_stat(const char *path, struct stat *info)
 {
 	static_assert(sizeof(*info) <= REACH_ANSWER_SIZE, "it is one answer");
 
 	/* The kernel's own nodes, and links between them. */
-	if (!strncmp(path, "/dev/", strlen("/dev/")) && !strstr(path, "/../"))
+	if (text_after(path, "/dev/") && !strstr(path, "/../"))
 		return stat(path, info);
 	errno = -reach_run(do_stat, path, info, sizeof(*info));
 	return errno ? -1 : 0;

@@ -10,8 +10,7 @@
 
 typedef int (*reach_action)(const void *argument, void *answer);
 
-int reach_run(reach_action act, const void *argument, void *answer,
-	      size_t size);
+int reach_run(reach_action act, const void *argument, void *answer, size_t size);
 int reach_stat(const char *path, struct stat *info);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "host/reach.h"
 #include "host/use.h"
 
@@ -27,7 +28,7 @@ static bool is_source_true(struct libmnt_fs *entry)
 {
 	const char *type = mnt_fs_get_fstype(entry);
 
-	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
+	return !type || (strcmp(type, "fuse") && !text_after(type, "fuse."));
 }
 
 /* The number of the block device at a path; 0 if there is no such device. */
@@ -139,14 +140,11 @@ static bool has_used_partition(const struct device *device,
 	return found;
 }
 
-/**
- * use_of_device() - check whether a device is in use
- * @device: the device
+/*
+ * Check whether a device is in use.
  * @use: the user, and a remedy
  *
  * Finds mounts, swap and devices above it, and the same for its partitions.
- *
- * Return: true if so.
  */
 bool use_of_device(const struct device *device, struct problem *use)
 {
@@ -193,13 +191,7 @@ static bool is_below_root(const struct device *device)
 	return found;
 }
 
-/**
- * use_by_root() - check whether the running root file system lies on a device
- * @device: the device
- * @use: a remedy
- *
- * Return: true if so.
- */
+/* Check whether the running root file system lies on a device. */
 bool use_by_root(const struct device *device, struct problem *use)
 {
 	bool found = is_below_root(device);
@@ -210,16 +202,13 @@ bool use_by_root(const struct device *device, struct problem *use)
 	return found;
 }
 
-/**
- * use_beside_root() - check whether a device is a partition of root's disk
- * @device: the device
+/*
+ * Check whether a device is a partition of root's disk.
  * @use: the disk, and a remedy
  *
- * Boot loaders and systemd find /boot and the ESP on that disk without an entry
- * in any table, and do not know ioband devices.  Since root itself is never
- * wrapped, little I/O on that disk could be shared anyway.
- *
- * Return: true if so.
+ * Boot loaders and systemd find /boot and the ESP on that disk without an entry in any
+ * table, and do not know ioband devices.  Since root itself is never wrapped, little I/O on
+ * that disk could be shared anyway.
  */
 bool use_beside_root(const struct device *device, struct problem *use)
 {
@@ -281,16 +270,12 @@ static bool is_called(const char *path, struct problem *use)
 #define KPARTX "/sbin/kpartx"
 #endif
 
-/**
- * use_by_partitions() - check whether wrapping a device would lose its
- * partitions
- * @device: the device
+/*
+ * Check whether wrapping a device would lose its partitions.
  * @use: the reason, and a remedy
  *
- * The kernel's partitions are hidden with the disk; only kpartx maps them on
- * the ioband device.  Without kpartx, no name in a table would find them.
- *
- * Return: true if so.
+ * The kernel's partitions are hidden with the disk; only kpartx maps them on the ioband
+ * device.  Without kpartx, no name in a table would find them.
  */
 bool use_by_partitions(const struct device *device, struct problem *use)
 {
@@ -304,17 +289,14 @@ bool use_by_partitions(const struct device *device, struct problem *use)
 	return lost;
 }
 
-/**
- * use_by_name() - check whether a table has a device by a name that does not
- * move
+/*
+ * Check whether a table has a device by a name that does not move.
  * @device: the device; its partitions count
  * @use: the name, and a remedy
  *
- * fstab or crypttab could not find a wrapped device by such a name.  UUID=,
- * LABEL=, PARTUUID= and PARTLABEL= are safe: udev's rules make their links
- * point to the ioband device.
- *
- * Return: true if so.
+ * fstab or crypttab could not find a wrapped device by such a name.  UUID=, LABEL=,
+ * PARTUUID= and PARTLABEL= are safe: udev's rules make their links point to the ioband
+ * device.
  */
 bool use_by_name(const struct device *device, struct problem *use)
 {
@@ -330,18 +312,13 @@ bool use_by_name(const struct device *device, struct problem *use)
 	return found;
 }
 
-/**
- * use_by_link() - check whether a table has a device by a link that does not
- * move
+/*
+ * Check whether a table has a device by a link that does not move.
  * @device: the device; its partitions count
- * @link: the link
  * @use: the link found, and a remedy
  *
- * udev names the link of a partition after the link of its disk, followed by p
- * and the number.  The p is absent if the link of the disk does not end with a
- * digit.
- *
- * Return: true if so.
+ * udev names the link of a partition after the link of its disk, followed by p and the
+ * number.  The p is absent if the link of the disk does not end with a digit.
  */
 bool use_by_link(const struct device *device, const char *link,
 		 struct problem *use)
@@ -421,12 +398,9 @@ static bool check_process(DIR *processes, const char *pid,
 	return found;
 }
 
-/**
- * use_by_process() - check whether a process has a device open
- * @device: the device
- * @use: the process
- *
- * Return: true if so; udev's processes do not count.
+/*
+ * Check whether a process has a device open.  Return: true if so; udev's processes do not
+ * count.
  */
 bool use_by_process(const struct device *device, struct problem *use)
 {
@@ -463,16 +437,13 @@ static int open_exclusive(const void *path, void *answer)
 	return error;
 }
 
-/**
- * use_exclusive() - check whether a device is in exclusive use
- * @device: the device
+/*
+ * Check whether a device is in exclusive use.
  * @use: the user, and a remedy
  *
- * Finds users that use_of_device() cannot see: mounts in other namespaces, file
- * systems over several devices, processes that opened it with O_EXCL.  A device
- * that cannot be opened within a second also counts as in use.
- *
- * Return: true if so.
+ * Finds users that use_of_device() cannot see: mounts in other namespaces, file systems
+ * over several devices, processes that opened it with O_EXCL.  A device that cannot be
+ * opened within a second also counts as in use.
  */
 bool use_exclusive(const struct device *device, struct problem *use)
 {

@@ -12,8 +12,7 @@ bool use_by_process(const struct device *device, struct problem *use);
 bool use_by_root(const struct device *device, struct problem *use);
 bool use_beside_root(const struct device *device, struct problem *use);
 bool use_by_name(const struct device *device, struct problem *use);
-bool use_by_link(const struct device *device, const char *link,
-		 struct problem *use);
+bool use_by_link(const struct device *device, const char *link, struct problem *use);
 bool use_by_partitions(const struct device *device, struct problem *use);
 bool use_exclusive(const struct device *device, struct problem *use);
 

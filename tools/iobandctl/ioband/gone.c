@@ -8,16 +8,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "ioband/gone.h"
 #include "ioband/ioband.h"
 #include "ioband/under.h"
 #include "kernel/dm.h"
 #include "kernel/kmsg.h"
-
-static bool begins(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
 
 /*
  * Check whether any device below exists, at any depth.  An array without
@@ -33,16 +29,14 @@ static bool is_there(const struct device *device)
 
 	if (device_whole_disk(device, &next))
 		return is_there(&next);
-	if (device_attribute(device->major, device->minor, "dm/uuid", text,
-			     sizeof(text)) &&
-	    begins(text, "mpath-"))
+	if (device_attribute(device->major, device->minor, "dm/uuid", text, sizeof(text)) &&
+	    text_after(text, "mpath-"))
 		return true;
 	device_related(device, "slaves", &below);
 	there = !below.n && !device_attribute(device->major, device->minor,
 					      "md/array_state", NULL, 0);
 	for (size_t i = 0; i < below.n && !there; i++)
-		there = device_of_kernel_name(below.v[i], &next) &&
-			is_there(&next);
+		there = device_of_kernel_name(below.v[i], &next) && is_there(&next);
 	names_free(&below);
 	return there;
 }
@@ -52,8 +46,7 @@ static bool is_there(const struct device *device)
  * the device below is then unknown to sysfs, and its name decides if udev has
  * recorded it.
  */
-static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
-		      const char *gone)
+static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, const char *gone)
 {
 	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
 	const struct device below = { .major = ioband->table.device[0],
@@ -79,8 +72,7 @@ static void announce(const struct device *device)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent",
-		 device->major, device->minor);
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent", device->major, device->minor);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -110,36 +102,27 @@ static int drop_named(const struct device *device, const char *name)
 
 static int drop(const struct ioband_device *ioband)
 {
-	const struct device device = { .major = ioband->dm->major,
-				       .minor = ioband->dm->minor };
+	const struct device device = { .major = ioband->dm->major, .minor = ioband->dm->minor };
 	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
 	struct names parts = { .n = 0 };
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 	struct device part;
 
 	device_related(&device, "holders", &parts);
 	for (size_t i = 0; i < parts.n; i++) {
 		if (device_of_kernel_name(parts.v[i], &part) &&
-		    device_attribute(part.major, part.minor, "dm/uuid", uuid,
-				     sizeof(uuid)) &&
-		    begins(uuid, "part") &&
-		    device_attribute(part.major, part.minor, "dm/name", name,
-				     sizeof(name))) {
-			result = drop_named(&part, name);
-			code = code == EXIT_OK ? result : code;
-		}
+		    device_attribute(part.major, part.minor, "dm/uuid", uuid, sizeof(uuid)) &&
+		    text_after(uuid, "part") &&
+		    device_attribute(part.major, part.minor, "dm/name", name, sizeof(name)))
+			code = first_failure(code, drop_named(&part, name));
 	}
 	names_free(&parts);
-	result = drop_named(&device, ioband->dm->name);
-	return code == EXIT_OK ? result : code;
+	return first_failure(code, drop_named(&device, ioband->dm->name));
 }
 
-/**
- * gone_is_lost() - check whether all devices below a device are gone, at any
- * depth
- * @name: the kernel's name of the device
- *
- * Return: true if so; false if the device itself does not exist.
+/*
+ * Check whether all devices below a device are gone, at any depth.  Return: true if so;
+ * false if the device itself does not exist.
  */
 bool gone_is_lost(const char *name)
 {
@@ -148,28 +131,20 @@ bool gone_is_lost(const char *name)
 	return device_of_kernel_name(name, &device) && !is_there(&device);
 }
 
-/**
- * gone_drop() - remove the devices above a device that is gone
- * @udev: udev context
- * @gone: the kernel's name of the device
- *
- * This includes an ioband device over a device that exists but has lost all
- * devices below it, as a LUKS volume or an array.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Remove the devices above a device that is gone.  This includes an ioband device over a
+ * device that exists but has lost all devices below it, as a LUKS volume or an array.
  */
 int gone_drop(struct udev *udev, const char *gone)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices), result;
+	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
 		return code;
 	for (size_t i = 0; i < devices.n; i++) {
-		if (!is_orphan(udev, &devices.v[i], gone))
-			continue;
-		result = drop(&devices.v[i]);
-		code = code == EXIT_OK ? result : code;
+		if (is_orphan(udev, &devices.v[i], gone))
+			code = first_failure(code, drop(&devices.v[i]));
 	}
 	ioband_free(&devices);
 	return code;

@@ -29,8 +29,7 @@ static int find_hierarchy(struct finder *finder)
 	return code;
 }
 
-static int find_cgroup(struct finder *finder, const char *spelled,
-		       struct group_ref *group)
+static int find_cgroup(struct finder *finder, const char *spelled, struct group_ref *group)
 {
 	const struct hierarchy *hierarchy = &finder->hierarchy;
 	char path[CGROUP_PATH_SIZE], name[IOBAND_GROUP_SIZE];
@@ -44,8 +43,7 @@ static int find_cgroup(struct finder *finder, const char *spelled,
 		return fail(EXIT_USAGE, "%s", problem.text);
 	if (!path[1])
 		return found(group, "root", NULL);
-	if (!cgroup_exists(hierarchy, path) && *spelled == '/' &&
-	    hierarchy_is_cgroup(spelled))
+	if (!cgroup_exists(hierarchy, path) && *spelled == '/' && hierarchy_is_cgroup(spelled))
 		return fail(EXIT_MISSING,
 			    "%s is a cgroup of a hierarchy without block I/O; use its path in %s",
 			    spelled, hierarchy->root);
@@ -75,8 +73,7 @@ static int found_device(const struct ioband_device *device,
 		return fail(EXIT_MISSING,
 			    "device %s has no group of its own, as its mode is %s; that takes mode device or device+cgroup",
 			    device->dm->name, device->table.mode);
-	snprintf(name, sizeof(name), "device:%u:%u", device->dm->major,
-		 device->dm->minor);
+	snprintf(name, sizeof(name), "device:%u:%u", device->dm->major, device->dm->minor);
 	found(group, name, device->table.mode);
 	strcpy(group->message, "device");
 	group->device = device;
@@ -117,13 +114,10 @@ static bool number_of(const char *mode, const char *name, uint64_t *number)
 	return false;
 }
 
-/**
- * group_is() - check whether a name on the command line is that of a listed
- * group
+/*
+ * Check whether a name on the command line is that of a listed group.
  * @spelled: root, uid:<user>, gid:<group>, pid:<n> or pgrp:<n>
  * @name: the group in the kernel's list; not a cgroup
- *
- * Return: true if so.
  */
 bool group_is(const char *spelled, const char *name)
 {
@@ -131,11 +125,9 @@ bool group_is(const char *spelled, const char *name)
 	uint64_t number, listed;
 	char mode[8];
 
-	if (!strcmp(spelled, name) ||
-	    (!strcmp(spelled, "/") && !strcmp(name, "root")))
+	if (!strcmp(spelled, name) || (!strcmp(spelled, "/") && !strcmp(name, "root")))
 		return true;
-	if (length >= sizeof(mode) || !spelled[length] ||
-	    strncmp(spelled, name, length + 1))
+	if (length >= sizeof(mode) || !spelled[length] || strncmp(spelled, name, length + 1))
 		return false;
 	snprintf(mode, sizeof(mode), "%.*s", (int)length, spelled);
 	return number_of(mode, spelled + length + 1, &number) &&
@@ -143,8 +135,7 @@ bool group_is(const char *spelled, const char *name)
 	       number == listed;
 }
 
-static int find_number(const char *mode, const char *spelled,
-		       struct group_ref *group)
+static int find_number(const char *mode, const char *spelled, struct group_ref *group)
 {
 	char name[IOBAND_GROUP_SIZE];
 	uint64_t number;
@@ -154,35 +145,25 @@ static int find_number(const char *mode, const char *spelled,
 			    "%s:%s names nothing; give a number%s", mode,
 			    spelled, mode[1] == 'i' && mode[0] != 'p' ?
 			    " or a name that is known here" : "");
-	snprintf(name, sizeof(name), "%s:%llu", mode,
-		 (unsigned long long)number);
+	snprintf(name, sizeof(name), "%s:%llu", mode, (unsigned long long)number);
 	return found(group, name, mode);
-}
-
-static const char *after(const char *spelled, const char *prefix)
-{
-	size_t length = strlen(prefix);
-
-	return strncmp(spelled, prefix, length) ? NULL : spelled + length;
 }
 
 /* A name without a prefix is that of a device or of a cgroup. */
 static int find_either(struct finder *finder, const char *spelled,
 		       const struct scope *scope, struct group_ref *group)
 {
-	const struct ioband_device *device =
-		ioband_look(finder->devices, spelled);
+	const struct ioband_device *device = ioband_look(finder->devices, spelled);
 	char path[CGROUP_PATH_SIZE];
 	struct problem problem;
 	bool is_cgroup;
 
-	if (after(spelled, "/dev/"))
+	if (text_after(spelled, "/dev/"))
 		return find_device(finder, spelled, scope, group);
 	if (!device)
 		return find_cgroup(finder, spelled, group);
 	is_cgroup = find_hierarchy(finder) == EXIT_OK &&
-		    !cgroup_path(finder->hierarchy.root, spelled, path,
-				 &problem) &&
+		    !cgroup_path(finder->hierarchy.root, spelled, path, &problem) &&
 		    cgroup_exists(&finder->hierarchy, path);
 	if (is_cgroup)
 		return fail(EXIT_USAGE,
@@ -191,16 +172,12 @@ static int find_either(struct finder *finder, const char *spelled,
 	return find_device(finder, spelled, scope, group);
 }
 
-/**
- * group_find() - find a group by its name on the command line
+/*
+ * Find a group by its name on the command line.
  * @finder: the devices and cgroups to search
- * @spelled: root, device, device:<device>, cgroup:<path>, cgroup#<id>,
- *	uid:<user>, gid:<group>, pid:<n>, pgrp:<n>, or the path of a cgroup or
- *	a device without a prefix
+ * @spelled: root, device, device:<device>, cgroup:<path>, cgroup#<id>, uid:<user>,
+ *	gid:<group>, pid:<n>, pgrp:<n>, or the path of a cgroup or a device without a prefix
  * @scope: the device for the name "device", and the limits of the search
- * @group: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_find(struct finder *finder, const char *spelled,
 	       const struct scope *scope, struct group_ref *group)
@@ -217,28 +194,26 @@ int group_find(struct finder *finder, const char *spelled,
 			    "group 'device' needs --device DEVICE, or write device:DEVICE");
 	if (!strcmp(spelled, "device"))
 		return found_device(scope->device, scope, group);
-	rest = after(spelled, "cgroup:");
+	rest = text_after(spelled, "cgroup:");
 	if (rest)
 		return find_cgroup(finder, rest, group);
-	rest = after(spelled, "device:");
+	rest = text_after(spelled, "device:");
 	if (rest)
 		return find_device(finder, rest, scope, group);
-	rest = after(spelled, "cgroup#");
+	rest = text_after(spelled, "cgroup#");
 	if (rest && span_u64(span_of(rest), UINT64_MAX, &id))
 		return found(group, spelled, "cgroup");
 	for (size_t i = 0; i < ARRAY_SIZE(numbered); i++) {
-		rest = after(spelled, numbered[i]);
+		rest = text_after(spelled, numbered[i]);
 		if (rest && *rest == ':')
 			return find_number(numbered[i], rest + 1, group);
 	}
 	return find_either(finder, spelled, scope, group);
 }
 
-/**
- * group_name() - what the output calls a group that a command line names
- * @group: the group
- *
- * Return: as from tree_name(); to be freed.
+/*
+ * What the output calls a group that a command line names.  Return: as from tree_name(); to
+ * be freed.
  */
 char *group_name(const struct group_ref *group)
 {
@@ -247,14 +222,9 @@ char *group_name(const struct group_ref *group)
 	return xstrdup(*group->path ? group->path : group->name);
 }
 
-/**
- * group_targets() - the devices that have a group
+/*
+ * The devices that have a group.
  * @finder: where to look
- * @group: the group
- * @scope: the limits of the search
- * @targets: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_targets(const struct finder *finder, const struct group_ref *group,
 		  const struct scope *scope, struct targets *targets)
@@ -265,20 +235,18 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 		return EXIT_OK;
 	}
 	if (group->mode)
-		return ioband_sorting(finder->devices, scope, group->mode,
-				      targets);
+		return ioband_sorting(finder->devices, scope, group->mode, targets);
 	ioband_pools(finder->devices, scope, targets);
 	return EXIT_OK;
 }
 
-/**
- * group_visit() - call a function for each device with a group
+/*
+ * Call a function for each device with a group.
  * @devices: all ioband devices
- * @args: a command line with the group as its first operand, and the options
- *	--device and --pool
+ * @args: a command line with the group as its first operand, and the options --device and
+ *	--pool
  * @visit: called for each device that receives messages about the group
  * @data: argument of @visit
- *
  * Return: an exit code, that of the first failure, which has been reported.
  */
 int group_visit(const struct ioband_devices *devices, const struct args *args,
@@ -296,33 +264,25 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 		code = group_targets(&finder, &group, &scope, &targets);
 	if (code != EXIT_OK)
 		return code;
-	for (size_t i = 0; i < targets.n; i++) {
-		int result = visit(targets.v[i], &group, data);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < targets.n; i++)
+		code = first_failure(code, visit(targets.v[i], &group, data));
 	targets_free(&targets);
 	return code;
 }
 
-/**
- * group_listed() - find a group in the list of a pool
+/*
+ * Find a group in the list of a pool.
  * @devices: all ioband devices
- * @groups: of the pool
- * @ref: the group
  * @device: the device that receives messages about the group
- *
  * Return: the group, or NULL if it has had neither I/O nor settings.
  */
 const struct ioband_group *group_listed(const struct ioband_devices *devices,
-					const struct groups *groups,
-					const struct group_ref *ref,
+					const struct groups *groups, const struct group_ref *ref,
 					const struct ioband_device *device)
 {
 	for (size_t i = 0; i < groups->n; i++) {
 		if (!strcmp(groups->v[i].name, ref->name) &&
-		    (!ref->mode || tree_has(devices, groups, &groups->v[i],
-					    device)))
+		    (!ref->mode || tree_has(devices, groups, &groups->v[i], device)))
 			return &groups->v[i];
 	}
 	return NULL;

@@ -8,32 +8,22 @@
 #include "ioband/ioband.h"
 #include "print/args.h"
 
-/**
- * struct finder - the devices and cgroups in which groups are searched
- * @devices: all ioband devices
- * @hierarchy: valid if @has_hierarchy
- * @has_hierarchy: an earlier search has read @hierarchy
- */
+/* The devices and cgroups in which groups are searched. */
 struct finder {
 	const struct ioband_devices *devices;
-	struct hierarchy hierarchy;
-	bool has_hierarchy;
+	struct hierarchy hierarchy;	/* valid if @has_hierarchy */
+	bool has_hierarchy;	/* an earlier search has read @hierarchy */
 };
 
-/**
- * struct group_ref - a group from the command line
- * @name: its name in the kernel's lists
- * @message: its name in messages
- * @path: path of a cgroup, as in presets; empty if there is none
- * @mode: the mode of sorting that the group needs; NULL if every pool has the
- *	group
- * @device: the device with this group as its own; NULL for other groups
- */
+/* A group from the command line. */
 struct group_ref {
 	char name[IOBAND_GROUP_SIZE];
 	char message[IOBAND_GROUP_SIZE];
+	/* Path of a cgroup, as in presets; empty if there is none. */
 	char path[CGROUP_PATH_SIZE];
+	/* The mode of sorting that the group needs; NULL if every pool has the group. */
 	const char *mode;
+	/* The device with this group as its own; NULL for other groups. */
 	const struct ioband_device *device;
 };
 
@@ -49,8 +39,7 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 int group_visit(const struct ioband_devices *devices, const struct args *args,
 		group_visitor visit, void *data);
 const struct ioband_group *group_listed(const struct ioband_devices *devices,
-					const struct groups *groups,
-					const struct group_ref *ref,
+					const struct groups *groups, const struct group_ref *ref,
 					const struct ioband_device *device);
 
 #endif

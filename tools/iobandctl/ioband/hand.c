@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/outfile.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "ioband/hand.h"
 
 /* The limit of presets in a pool.  The oldest lines are dropped; the new ones stay. */
@@ -34,21 +36,17 @@ static char *line_of(const struct hand_key *key)
 			 key->device ?: "-", key->group ?: "-", key->key);
 }
 
+/* NULL without a record. */
 static char *read_all(void)
 {
-	char *path = path_of(".by-hand"), *text = NULL;
-	FILE *file = fopen(path, "re");
-	size_t size = 0;
+	char *path = path_of(".by-hand"), *text;
+	int error = infile_read(path, &text);
 
 	free(path);
-	if (!file)
-		return NULL;
-	if (getdelim(&text, &size, 0, file) <= 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(file);
-	return text;
+	if (!error && *text)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static void write_all(const char *text)
@@ -92,8 +90,7 @@ static bool begins(const char *line, size_t length, const char *with)
 }
 
 /* Copy @text without the lines that match the test; NULL if no line matches. */
-static char *without(const char *text, line_test test, const char *with,
-		     size_t *n)
+static char *without(const char *text, line_test test, const char *with, size_t *n)
 {
 	char *rest = xcalloc(strlen(text) + 1, 1), *end = rest;
 	bool any = false;
@@ -190,17 +187,13 @@ static void write_marks(void)
 	free(old);
 }
 
-/**
- * hand_begin() - collect the following marks until hand_end() writes them
- */
+/* Collect the following marks until hand_end() writes them. */
 void hand_begin(void)
 {
 	marks.more = true;
 }
 
-/**
- * hand_end() - write the marks since hand_begin()
- */
+/* Write the marks since hand_begin(). */
 void hand_end(void)
 {
 	int fd = marks.n ? hold() : -1;
@@ -219,10 +212,7 @@ void hand_end(void)
 	marks.n = 0;
 }
 
-/**
- * hand_mark() - record a manual setting
- * @key: the setting
- */
+/* Record a manual setting. */
 void hand_mark(const struct hand_key *key)
 {
 	char *line = line_of(key);
@@ -240,12 +230,10 @@ void hand_mark(const struct hand_key *key)
  * @group: the name of the group in the message
  * @key: the setting, with its name in the configuration
  */
-void hand_mark_group(const struct ioband_device *device, const char *group,
-		     const char *key)
+void hand_mark_group(const struct ioband_device *device, const char *group, const char *key)
 {
 	bool own = !strcmp(group, "device") ||
-		   (ioband_has_trees(device) &&
-		    !strncmp(group, "cgroup#", strlen("cgroup#")));
+		   (ioband_has_trees(device) && text_after(group, "cgroup#"));
 
 	hand_mark(&(struct hand_key){
 		.pool = device->table.pool,
@@ -254,10 +242,7 @@ void hand_mark_group(const struct ioband_device *device, const char *group,
 	});
 }
 
-/**
- * hand_clear() - remove the record of a manual setting
- * @key: the setting
- */
+/* Remove the record of a manual setting. */
 void hand_clear(const struct hand_key *key)
 {
 	char *line = line_of(key);
@@ -266,11 +251,7 @@ void hand_clear(const struct hand_key *key)
 	free(line);
 }
 
-/**
- * hand_clear_device() - remove all records of a device, which has been made
- * anew
- * @device: its name
- */
+/* Remove all records of a device, which has been made anew. */
 void hand_clear_device(const char *device)
 {
 	char *start = xasprintf("- %s ", device);
@@ -279,10 +260,7 @@ void hand_clear_device(const char *device)
 	free(start);
 }
 
-/**
- * hand_clear_pool() - remove all records of a pool, which has been made anew
- * @pool: its name
- */
+/* Remove all records of a pool, which has been made anew. */
 void hand_clear_pool(const char *pool)
 {
 	char *start = xasprintf("%s - ", pool);
@@ -291,11 +269,9 @@ void hand_clear_pool(const char *pool)
 	free(start);
 }
 
-/**
- * hand_has() - check whether a setting was made manually
- * @key: the setting
- *
- * Return: true if so, and the configuration has not set it since.
+/*
+ * Check whether a setting was made manually.  Return: true if so, and the configuration has
+ * not set it since.
  */
 bool hand_has(const struct hand_key *key)
 {

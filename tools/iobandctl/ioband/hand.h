@@ -6,17 +6,15 @@
 
 #include "ioband/ioband.h"
 
-/**
- * struct hand_key - a setting that can be made manually
- * @pool: the pool
- * @device: the device that has the setting, or has the group in its own tree;
- *	NULL for the pool's tree
- * @group: its name in messages; NULL for a setting of the pool or the device
- * @key: its name in the configuration
- */
+/* A setting that can be made manually. */
 struct hand_key {
 	const char *pool;
+	/*
+	 * The device that has the setting, or has the group in its own tree; NULL for the
+	 * pool's tree.
+	 */
 	const char *device;
+	/* Its name in messages; NULL for a setting of the pool or the device. */
 	const char *group;
 	const char *key;
 };
@@ -27,8 +25,7 @@ struct hand_key {
 void hand_begin(void);
 void hand_end(void);
 void hand_mark(const struct hand_key *key);
-void hand_mark_group(const struct ioband_device *device, const char *group,
-		     const char *key);
+void hand_mark_group(const struct ioband_device *device, const char *group, const char *key);
 void hand_clear(const struct hand_key *key);
 void hand_clear_device(const char *device);
 void hand_clear_pool(const char *pool);

@@ -9,25 +9,18 @@
 #include "base/alloc.h"
 #include "host/blockage.h"
 #include "host/lock.h"
-#include "ioband/insert.h"
+#include "ioband/make.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
 
-/**
- * struct insertion - an insertion that is under way
- * @under: the device
- * @own: its table, as it was copied
- * @hidden: the device that has the copy
- * @fd: keeps that one until another has it open; -1 if it is not open
- * @lvms: LVM takes that one for its own, and removes it
- */
+/* An insertion that is under way. */
 struct insertion {
 	struct under under;
-	struct mapped_table own;
-	struct device hidden;
-	int fd;
-	bool lvms;
+	struct mapped_table own;	/* its table, as it was copied */
+	struct device hidden;	/* the device that has the copy */
+	int fd;	/* keeps that one until another has it open; -1 if it is not open */
+	bool lvms;	/* LVM takes that one for its own, and removes it */
 };
 
 static int report(const struct under *under, const char *what, int error)
@@ -39,7 +32,7 @@ static int report(const struct under *under, const char *what, int error)
 /* By the kernel's own node: libdevmapper takes away the one below /dev/mapper. */
 static int find_hidden(const struct under *under, struct device *device)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(under->hidden, &state))
 		return -ENXIO;
@@ -67,8 +60,7 @@ static int defer(struct insertion *insertion)
 	int error = find_hidden(under, &insertion->hidden), removal = 0;
 
 	if (!error) {
-		insertion->fd = open(insertion->hidden.path,
-				     O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		insertion->fd = open(insertion->hidden.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		error = insertion->fd < 0 ? -errno : 0;
 	}
 	if (!insertion->lvms || error)
@@ -83,25 +75,21 @@ static int make_hidden(struct insertion *insertion)
 	char *uuid = under_uuid(under, &insertion->own, &insertion->lvms);
 
 	if (!error)
-		error = mapper_create_hidden(under->hidden, uuid,
-					     &insertion->own,
+		error = mapper_create_hidden(under->hidden, uuid, &insertion->own,
 					     under->dm.read_only);
 	under_step("created");
 	free(uuid);
 	if (!error)
 		error = defer(insertion);
 	under_step("deferred");
-	return error ? report(under, "make the hidden device for", error) :
-		       EXIT_OK;
+	return error ? report(under, "make the hidden device for", error) : EXIT_OK;
 }
 
-static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
-			 char *line)
+static int load_and_swap(const struct insertion *insertion, uint64_t sectors, char *line)
 {
 	const struct under *under = &insertion->under;
 	char type[] = "ioband";
-	struct mapped_target target = { .sectors = sectors, .type = type,
-					.words = line };
+	struct mapped_target target = { .sectors = sectors, .type = type, .words = line };
 	const struct mapped_table table = { .v = &target, .n = 1 };
 	const struct swap swap = { .name = under->name, .own = &insertion->own,
 				   .loaded = &table,
@@ -116,13 +104,11 @@ static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
 	under_step("switched");
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error),
-		    "cannot switch to the ioband table of %s: %s", under->name,
-		    problem.text);
+	return fail(exit_code_of(-error), "cannot switch to the ioband table of %s: %s",
+		    under->name, problem.text);
 }
 
-static int put_under(const struct ioband_devices *devices,
-		     const struct settings *settings,
+static int put_under(const struct ioband_devices *devices, const struct settings *settings,
 		     struct insertion *insertion)
 {
 	char *line = NULL;
@@ -168,13 +154,10 @@ static int check_device(const struct ioband_devices *devices,
 static int check_place(const char *name)
 {
 	return under_is_place(name) ? EXIT_OK :
-	       fail(EXIT_IN_USE,
-		    "%s was changed by another program meanwhile; try again",
-		    name);
+	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
 }
 
-static int insert_locked(const struct settings *settings, const char *name,
-			 bool *had_it)
+static int insert_locked(const struct settings *settings, const char *name, bool *had_it)
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;
@@ -204,13 +187,10 @@ static int insert_locked(const struct settings *settings, const char *name,
 	return code;
 }
 
-/**
- * insert_into() - insert ioband into one device
+/*
+ * Insert ioband into one device.
  * @settings: of the ioband device
- * @name: of the device
  * @had_it: set to whether it was in it already
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int insert_into(const struct settings *settings, const char *name, bool *had_it)
 {

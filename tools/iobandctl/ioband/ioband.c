@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "host/device.h"
 #include "ioband/ioband.h"
 
-static int parse_texts(const struct mapped_device *mapped,
-		       struct ioband_device *device)
+static int parse_texts(const struct mapped_device *mapped, struct ioband_device *device)
 {
 	struct problem problem;
 
@@ -18,8 +18,7 @@ static int parse_texts(const struct mapped_device *mapped,
 	if (!parse_table(mapped->table, &device->table, &problem) &&
 	    !parse_status(mapped->status, &device->status, &problem))
 		return EXIT_OK;
-	return fail(EXIT_FORMAT,
-		    "cannot understand what the kernel says of device %s: %s",
+	return fail(EXIT_FORMAT, "cannot understand what the kernel says of device %s: %s",
 		    mapped->name, problem.text);
 }
 
@@ -30,12 +29,7 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->dm->name, b->dm->name);
 }
 
-/**
- * ioband_load() - read all ioband devices from the kernel
- * @devices: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Read all ioband devices from the kernel. */
 int ioband_load(struct ioband_devices *devices)
 {
 	int code = mapper_ready();
@@ -45,8 +39,7 @@ int ioband_load(struct ioband_devices *devices)
 		code = mapper_list(&devices->mapped);
 	devices->v = xcalloc(devices->mapped.n, sizeof(*devices->v));
 	while (code == EXIT_OK && devices->n < devices->mapped.n) {
-		code = parse_texts(&devices->mapped.v[devices->n],
-				   &devices->v[devices->n]);
+		code = parse_texts(&devices->mapped.v[devices->n], &devices->v[devices->n]);
 		devices->n++;
 	}
 	if (code == EXIT_OK)
@@ -56,10 +49,7 @@ int ioband_load(struct ioband_devices *devices)
 	return code;
 }
 
-/**
- * ioband_free() - free the result of ioband_load()
- * @devices: the devices
- */
+/* Free the result of ioband_load(). */
 void ioband_free(struct ioband_devices *devices)
 {
 	free(devices->v);
@@ -67,15 +57,12 @@ void ioband_free(struct ioband_devices *devices)
 	*devices = (struct ioband_devices){ .n = 0 };
 }
 
-/**
- * ioband_named() - find an ioband device by its mapper name
+/*
+ * Find an ioband device by its mapper name.
  * @devices: all ioband devices
- * @name: its name
- *
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_named(const struct ioband_devices *devices,
-					 const char *name)
+const struct ioband_device *ioband_named(const struct ioband_devices *devices, const char *name)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		if (!strcmp(devices->v[i].dm->name, name))
@@ -84,23 +71,18 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_exact() - find an ioband device by any of its names
+/*
+ * Find an ioband device by any of its names.
  * @devices: all ioband devices
  * @spelled: as for device_find()
- *
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
-					 const char *spelled)
+const struct ioband_device *ioband_exact(const struct ioband_devices *devices, const char *spelled)
 {
-	size_t prefix = strlen("/dev/mapper/");
-	const struct ioband_device *found;
+	const char *name = text_after(spelled, "/dev/mapper/") ?: spelled;
+	const struct ioband_device *found = ioband_named(devices, name);
 	struct device number;
 
-	if (strncmp(spelled, "/dev/mapper/", prefix))
-		prefix = 0;
-	found = ioband_named(devices, spelled + prefix);
 	if (found || !device_find(spelled, &number))
 		return found;
 	for (size_t i = 0; i < devices->n; i++) {
@@ -111,15 +93,13 @@ const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_over() - find the ioband device over a device
+/*
+ * Find the ioband device over a device.
  * @devices: all ioband devices
  * @spelled: the device below, as for device_find()
- *
  * Return: the ioband device, or NULL.
  */
-const struct ioband_device *ioband_over(const struct ioband_devices *devices,
-					const char *spelled)
+const struct ioband_device *ioband_over(const struct ioband_devices *devices, const char *spelled)
 {
 	struct device number;
 
@@ -136,29 +116,23 @@ const struct ioband_device *ioband_over(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_look() - find an ioband device by its name or by that of the device
- * below
+/*
+ * Find an ioband device by its name or by that of the device below.
  * @devices: all ioband devices
  * @spelled: a name of the device, or of the device below
- *
  * Return: the device, or NULL.
  */
-const struct ioband_device *ioband_look(const struct ioband_devices *devices,
-					const char *spelled)
+const struct ioband_device *ioband_look(const struct ioband_devices *devices, const char *spelled)
 {
 	const struct ioband_device *found = ioband_exact(devices, spelled);
 
 	return found ? found : ioband_over(devices, spelled);
 }
 
-/**
- * ioband_find() - find an ioband device, and report an error if there is none
+/*
+ * Find an ioband device, and report an error if there is none.
  * @devices: all ioband devices
  * @spelled: as for ioband_look()
- * @found: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		const struct ioband_device **found)
@@ -169,43 +143,33 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 	if (*found && (*found)->dm->table)
 		return EXIT_OK;
 	if (*found)
-		return fail(EXIT_MISSING,
-			    "%s has no table; 'iobandctl remove %s' and make it anew",
+		return fail(EXIT_MISSING, "%s has no table; 'iobandctl remove %s' and make it anew",
 			    spelled, (*found)->dm->name);
 	if (device_find(spelled, &number))
 		return fail(EXIT_MISSING,
 			    "%s is not an ioband device, and none lies on it; 'iobandctl list' shows all",
 			    spelled);
 	return fail(EXIT_MISSING,
-		    "there is no device '%s'; 'iobandctl list' shows all ioband devices",
-		    spelled);
+		    "there is no device '%s'; 'iobandctl list' shows all ioband devices", spelled);
 }
 
-/**
- * ioband_in_scope() - check whether a device is in the scope of a verb
- * @device: the device
- * @scope: the scope
- *
- * Return: true if so; false for every device without a table.
+/*
+ * Check whether a device is in the scope of a verb.  Return: true if so; false for every
+ * device without a table.
  */
-bool ioband_in_scope(const struct ioband_device *device,
-		     const struct scope *scope)
+bool ioband_in_scope(const struct ioband_device *device, const struct scope *scope)
 {
 	return device->dm->table &&
 	       (!scope->device || scope->device == device) &&
 	       (!scope->pool || !strcmp(scope->pool, device->table.pool));
 }
 
-/**
- * ioband_scope() - read the options --device and --pool
+/*
+ * Read the options --device and --pool.
  * @devices: all ioband devices
  * @args: the command line
- * @scope: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int ioband_scope(const struct ioband_devices *devices, const struct args *args,
-		 struct scope *scope)
+int ioband_scope(const struct ioband_devices *devices, const struct args *args, struct scope *scope)
 {
 	const char *device = args->value[OPTION_DEVICE];
 	int code = EXIT_OK;
@@ -221,62 +185,43 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 	}
 	if (scope->pool && device)
 		return fail(EXIT_MISSING, "device %s is in pool %s, not %s",
-			    scope->device->dm->name, scope->device->table.pool,
-			    scope->pool);
+			    scope->device->dm->name, scope->device->table.pool, scope->pool);
 	if (scope->pool)
-		return fail(EXIT_MISSING,
-			    "there is no pool '%s'; 'iobandctl list' shows all",
+		return fail(EXIT_MISSING, "there is no pool '%s'; 'iobandctl list' shows all",
 			    scope->pool);
-	return fail(EXIT_MISSING,
-		    "there is no ioband device; 'iobandctl create' makes one");
+	return fail(EXIT_MISSING, "there is no ioband device; 'iobandctl create' makes one");
 }
 
-/**
- * targets_add() - add a device to a list
- * @targets: the list
- * @device: the device
- */
+/* Add a device to a list. */
 void targets_add(struct targets *targets, const struct ioband_device *device)
 {
 	targets->v = xgrow(targets->v, targets->n, sizeof(*targets->v));
 	targets->v[targets->n++] = device;
 }
 
-/**
- * targets_free() - free a list of devices
- * @targets: the list, left empty
- */
+/* Free a list of devices. */
 void targets_free(struct targets *targets)
 {
 	free(targets->v);
 	*targets = (struct targets){ .n = 0 };
 }
 
-/**
- * ioband_has_trees() - check whether a device has its own tree of cgroups
- * @device: the device
- *
- * Return: true if so; false if its cgroups are in the tree of the pool.
+/*
+ * Check whether a device has its own tree of cgroups.  Return: true if so; false if its
+ * cgroups are in the tree of the pool.
  */
 bool ioband_has_trees(const struct ioband_device *device)
 {
 	return !strcmp(device->table.mode, "device+cgroup");
 }
 
-/**
- * ioband_has_group() - check whether a device has its own group
- * @device: the device
- *
- * Return: true if so.
- */
+/* Check whether a device has its own group. */
 bool ioband_has_group(const struct ioband_device *device)
 {
-	return !strcmp(device->table.mode, "device") ||
-	       ioband_has_trees(device);
+	return !strcmp(device->table.mode, "device") || ioband_has_trees(device);
 }
 
-static bool same_tree(const struct ioband_device *a,
-		      const struct ioband_device *b)
+static bool same_tree(const struct ioband_device *a, const struct ioband_device *b)
 {
 	return !ioband_has_trees(a) && !ioband_has_trees(b) &&
 	       !strcmp(a->table.pool, b->table.pool);
@@ -288,12 +233,9 @@ static bool sorts_by(const struct ioband_device *device, const char *mode)
 	       (!strcmp(mode, "cgroup") && ioband_has_trees(device));
 }
 
-/**
- * ioband_pools() - select one device of each pool
+/*
+ * Select one device of each pool.
  * @devices: all ioband devices
- * @scope: the limits of the selection
- * @targets: the result
- *
  * Return: the number of pools.
  */
 int ioband_pools(const struct ioband_devices *devices,
@@ -314,29 +256,22 @@ int ioband_pools(const struct ioband_devices *devices,
 	return targets->n;
 }
 
-/**
- * ioband_sorting() - select the devices that receive a message about a weight
+/*
+ * Select the devices that receive a message about a weight.
  * @devices: all ioband devices
- * @scope: the limits of the selection
  * @mode: the mode of sorting that the group needs: cgroup, uid...
- * @targets: the result: one device of each pool, and each device with its own
- *	tree
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+ * @targets: the result: one device of each pool, and each device with its own tree
  */
-int ioband_sorting(const struct ioband_devices *devices,
-		   const struct scope *scope, const char *mode,
-		   struct targets *targets)
+int ioband_sorting(const struct ioband_devices *devices, const struct scope *scope,
+		   const char *mode, struct targets *targets)
 {
 	*targets = (struct targets){ .n = 0 };
 	for (size_t i = 0; i < devices->n; i++) {
 		size_t j = 0;
 
-		if (!ioband_in_scope(&devices->v[i], scope) ||
-		    !sorts_by(&devices->v[i], mode))
+		if (!ioband_in_scope(&devices->v[i], scope) || !sorts_by(&devices->v[i], mode))
 			continue;
-		while (j < targets->n &&
-		       !same_tree(targets->v[j], &devices->v[i]))
+		while (j < targets->n && !same_tree(targets->v[j], &devices->v[i]))
 			j++;
 		if (j == targets->n)
 			targets_add(targets, &devices->v[i]);
@@ -346,20 +281,15 @@ int ioband_sorting(const struct ioband_devices *devices,
 	if (scope->device)
 		return fail(EXIT_MISSING,
 			    "device %s sorts by %s, not by %s; 'iobandctl list' shows the modes",
-			    scope->device->dm->name, scope->device->table.mode,
-			    mode);
+			    scope->device->dm->name, scope->device->table.mode, mode);
 	return fail(EXIT_MISSING,
 		    "no ioband device%s%s sorts by %s; 'iobandctl list' shows the modes",
-		    scope->pool ? " of pool " : "",
-		    scope->pool ? scope->pool : "", mode);
+		    scope->pool ? " of pool " : "", scope->pool ? scope->pool : "", mode);
 }
 
-/**
- * ioband_sectors_below() - the largest possible size of a device
- * @device: the device; it has a table
- *
- * Return: the sectors from its offset to the present end of the device below; 0
- * if that device is gone.
+/*
+ * The largest possible size of a device.  Return: the sectors from its offset to the
+ * present end of the device below; 0 if that device is gone.
  */
 uint64_t ioband_sectors_below(const struct ioband_device *device)
 {
@@ -369,6 +299,5 @@ uint64_t ioband_sectors_below(const struct ioband_device *device)
 	device_attribute(device->table.device[0], device->table.device[1],
 			 "size", text, sizeof(text));
 	sectors = strtoull(text, NULL, 10);
-	return sectors > device->table.offset ?
-	       sectors - device->table.offset : 0;
+	return sectors > device->table.offset ? sectors - device->table.offset : 0;
 }

@@ -23,18 +23,13 @@
  */
 #define SLICE_OF_DISKS "124"
 
-/**
- * make_check_name() - check the name of a new device
- * @name: the name
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Check the name of a new device. */
 int make_check_name(const char *name)
 {
 	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
 	const char *under = UNDER_UUID_PREFIX + strlen(MAPPER_UUID_PREFIX);
 
-	if (!strncmp(name, under, strlen(under)))
+	if (text_after(name, under))
 		return fail(EXIT_USAGE,
 			    "'%s' cannot be a device's name: with %s begin the UUIDs of the hidden devices of 'iobandctl insert'",
 			    name, under);
@@ -74,13 +69,8 @@ static int check_word(const char *option, const char *text)
 	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
 }
 
-/**
- * settings_check() - check that settings are words of a table line
- * @settings: the settings
- *
- * The kernel checks their values.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Check that settings are words of a table line.  The kernel checks their values.
  */
 int settings_check(const struct settings *settings)
 {
@@ -178,14 +168,11 @@ static void name_pool(const char *asked, const struct names *disks,
 		pool_name_of(disks, pool);
 }
 
-/**
- * make_is_twice() - check whether a pool would count the same bio twice
+/*
+ * Check whether a pool would count the same bio twice.
  * @devices: all ioband devices
  * @pool: the pool of the new device; NULL for the pool of the disks below
  * @device: the device below the new one
- * @why: the other device of that pool
- *
- * Return: true if so.
  */
 bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 		   const struct device *device, struct problem *why)
@@ -236,10 +223,9 @@ static bool all_seek(const struct names *disks)
 	return disks->n;
 }
 
-/**
- * make_slice_of() - the default slice of a pool
+/*
+ * The default slice of a pool.
  * @disks: the disks of the pool, by the kernel's names, without partitions
- *
  * Return: the word for the table line; a pool with slices shares time.
  */
 const char *make_slice_of(const struct names *disks)
@@ -332,14 +318,9 @@ static char *table_line(const struct settings *settings,
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		char *longer;
-
 		if (!keys[i].value)
 			continue;
-		longer = xasprintf("%s %s=%s", words, keys[i].key,
-				   keys[i].value);
-		free(words);
-		words = longer;
+		xappend(&words, " %s=%s", keys[i].key, keys[i].value);
 		n++;
 	}
 	line = n ? xasprintf("%u:%u 0 %s %d%s", device->major, device->minor,
@@ -368,14 +349,11 @@ static int explain(const struct device *device, const char *name, int error)
 		    name, device->path, kmsg_reason(-error));
 }
 
-/**
- * make_line() - write the table line of a new device
+/*
+ * Write the table line of a new device.
  * @devices: all ioband devices
- * @settings: the settings of the new device
  * @device: the device below
  * @line: the result after the target's name, to be freed; NULL after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int make_line(const struct ioband_devices *devices,
 	      const struct settings *settings, const struct device *device,
@@ -409,14 +387,10 @@ static int find_guests(const struct device *device, bool *is)
 		    device->path);
 }
 
-/**
- * make_device() - make an ioband device over a whole device
+/*
+ * Make an ioband device over a whole device.
  * @devices: all ioband devices
- * @settings: the settings of the new device
- * @name: the name of the new device
  * @device: the device below
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int make_device(const struct ioband_devices *devices,
 		const struct settings *settings, const char *name,

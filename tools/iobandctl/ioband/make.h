@@ -29,12 +29,10 @@ int settings_check(const struct settings *settings);
 bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 		   const struct device *device, struct problem *why);
 int make_check_name(const char *name);
-int make_line(const struct ioband_devices *devices,
-	      const struct settings *settings, const struct device *device,
-	      char **line);
-int make_device(const struct ioband_devices *devices,
-		const struct settings *settings, const char *name,
-		const struct device *device);
+int make_line(const struct ioband_devices *devices, const struct settings *settings,
+	      const struct device *device, char **line);
+int make_device(const struct ioband_devices *devices, const struct settings *settings,
+		const char *name, const struct device *device);
 const char *make_slice_of(const struct names *disks);
 
 #endif

@@ -9,19 +9,15 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/words.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
 
 #define BY_ID "/dev/disk/by-id/"
 
-/**
- * name_is_lasting() - check whether a link of udev's is a persistent name
- * @link: its path
- *
- * Links that contain only numbers, or depend on the contents of the device, are
- * excluded: such names are for programs.
- *
- * Return: true if so.
+/*
+ * Check whether a link of udev's is a persistent name.  Links that contain only numbers, or
+ * depend on the contents of the device, are excluded: such names are for programs.
  */
 bool name_is_lasting(const char *link)
 {
@@ -29,11 +25,12 @@ bool name_is_lasting(const char *link)
 		"dm-", "lvm-pv-uuid-", "md-uuid-", "nvme-eui.", "nvme-nvme.",
 		"nvme-uuid.", "wwn-",
 	};
+	const char *name = text_after(link, BY_ID);
 
-	if (strncmp(link, BY_ID, strlen(BY_ID)))
+	if (!name)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (!strncmp(link + strlen(BY_ID), not[i], strlen(not[i])))
+		if (text_after(name, not[i]))
 			return false;
 	}
 	return true;
@@ -43,8 +40,7 @@ bool name_is_lasting(const char *link)
 static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 {
 	struct names links = { .n = 0 };
-	struct udev_list_entry *entry =
-		udev_device_get_devlinks_list_entry(device);
+	struct udev_list_entry *entry = udev_device_get_devlinks_list_entry(device);
 
 	for (; entry; entry = udev_list_entry_get_next(entry)) {
 		const char *link = udev_list_entry_get_name(entry);
@@ -62,8 +58,7 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 {
 	struct udev *udev = udev_new();
 	struct udev_device *found = udev ?
-		udev_device_new_from_devnum(udev, 'b', makedev(device->major,
-							       device->minor)) :
+		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor)) :
 		NULL;
 	bool known;
 
@@ -74,10 +69,9 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 	return known;
 }
 
-/**
- * name_join() - make the name of an ioband device
+/*
+ * Make the name of an ioband device.
  * @core: the name of the device below
- * @name: the result
  */
 void name_join(const char *core, char name[NAME_SIZE])
 {

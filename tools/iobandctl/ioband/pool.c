@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "ioband/pool.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
@@ -38,8 +39,7 @@ static size_t join(const struct names *names, char *text, size_t size)
 
 		if (length + more >= size)
 			break;
-		snprintf(text + length, size - length, "%s%s", i ? "+" : "",
-			 names->v[i]);
+		snprintf(text + length, size - length, "%s%s", i ? "+" : "", names->v[i]);
 		length += more;
 	}
 	return i;
@@ -77,13 +77,9 @@ void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 		*pool = '_';
 }
 
-/**
- * pool_is_kernels() - check whether a name is like the kernel's names of disks
- * @name: the name
- *
- * The kernel assigns these names in the order of discovery.
- *
- * Return: true if so.
+/*
+ * Check whether a name is like the kernel's names of disks.  The kernel assigns these names
+ * in the order of discovery.
  */
 bool pool_is_kernels(const char *name)
 {
@@ -112,14 +108,13 @@ bool pool_is_kernels(const char *name)
 	return false;
 }
 
-/**
- * pool_disk_seeks() - check whether a disk has a moving head
+/*
+ * Check whether a disk has a moving head.
  * @name: the kernel's name of the disk
  * @rotational: its attribute queue/rotational
  *
- * The drivers of virtual disks leave the attribute at 1 unless the host says
- * otherwise, which few hosts do.  The attribute of these disks is ignored.
- *
+ * The drivers of virtual disks leave the attribute at 1 unless the host says otherwise,
+ * which few hosts do.  The attribute of these disks is ignored.
  * Return: true if it is known to have one.
  */
 bool pool_disk_seeks(const char *name, const char *rotational)
@@ -127,7 +122,7 @@ bool pool_disk_seeks(const char *name, const char *rotational)
 	static const char *const virtual[] = { "vd", "xvd" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(virtual); i++) {
-		if (!strncmp(name, virtual[i], strlen(virtual[i])))
+		if (text_after(name, virtual[i]))
 			return false;
 	}
 	return !strcmp(rotational, "1");

@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@
 typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
 			   struct problem *problem);
 
-static int report_refusal(const struct ioband_device *device,
-			  const char *message, int error)
+static int report_refusal(const struct ioband_device *device, const char *message, int error)
 {
 	const char *reason = kmsg_reason(-error);
 
@@ -45,8 +45,7 @@ static int read_page(const struct ioband_device *device, const char *message,
 	if (error)
 		return report_refusal(device, message, error);
 	if (parser(text, list, end, &problem))
-		code = fail(EXIT_FORMAT,
-			    "cannot understand what device %s answered to '%s': %s",
+		code = fail(EXIT_FORMAT, "cannot understand what device %s answered to '%s': %s",
 			    device->dm->name, message, problem.text);
 	free(text);
 	return code;
@@ -85,37 +84,25 @@ static_assert(!offsetof(struct ioband_group, seq), "sorted by it");
 static_assert(!offsetof(struct group_stats, seq), "sorted by it");
 static_assert(!offsetof(struct group_latency, seq), "sorted by it");
 
-/**
- * query_status() - read the status of a device's pool
- * @device: the device
- * @status: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
-int query_status(const struct ioband_device *device,
-		 struct ioband_status *status)
+/* Read the status of a device's pool. */
+int query_status(const struct ioband_device *device, struct ioband_status *status)
 {
 	char *text = mapper_status(device->dm->name);
 	struct problem problem;
 	int code = EXIT_OK;
 
 	if (!text)
-		return fail(EXIT_FAILED, "device %s has no status any more",
-			    device->dm->name);
+		return fail(EXIT_FAILED, "device %s has no status any more", device->dm->name);
 	if (parse_status(text, status, &problem))
-		code = fail(EXIT_FORMAT,
-			    "cannot understand the status of device %s: %s",
+		code = fail(EXIT_FORMAT, "cannot understand the status of device %s: %s",
 			    device->dm->name, problem.text);
 	free(text);
 	return code;
 }
 
-/**
- * query_groups() - list the groups of a device's pool
- * @device: the device
+/*
+ * List the groups of a device's pool.
  * @groups: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_groups(const struct ioband_device *device, struct groups *groups)
 {
@@ -128,27 +115,20 @@ int query_groups(const struct ioband_device *device, struct groups *groups)
 	return code;
 }
 
-/**
- * query_has_presets() - check whether the module accepts settings for future
- * cgroups
- *
- * Return: false if an older module is loaded.
+/*
+ * Check whether the module accepts settings for future cgroups.  Return: false if an older
+ * module is loaded.
  */
 bool query_has_presets(void)
 {
 	unsigned int version[3];
 
-	return !mapper_target_version(version) || version[0] > 1 ||
-	       version[1] >= 1;
+	return !mapper_target_version(version) || version[0] > 1 || version[1] >= 1;
 }
 
-/**
- * query_presets() - list the presets of a device's pool
- * @device: the device
- * @presets: the result, also to be freed after a failure; empty with an older
- *	module
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * List the presets of a device's pool.
+ * @presets: the result, also to be freed after a failure; empty with an older module
  */
 int query_presets(const struct ioband_device *device, struct presets *presets)
 {
@@ -158,12 +138,9 @@ int query_presets(const struct ioband_device *device, struct presets *presets)
 	return read_list(device, "presets", parse_presets, presets);
 }
 
-/**
- * query_stats() - list the statistics of the groups of a device's pool
- * @device: the device
+/*
+ * List the statistics of the groups of a device's pool.
  * @stats: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_stats(const struct ioband_device *device, struct stats *stats)
 {
@@ -176,12 +153,9 @@ int query_stats(const struct ioband_device *device, struct stats *stats)
 	return code;
 }
 
-/**
- * query_latency() - list the histograms of the groups of a device's pool
- * @device: the device
+/*
+ * List the histograms of the groups of a device's pool.
  * @latency: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_latency(const struct ioband_device *device, struct latency *latency)
 {
@@ -194,73 +168,58 @@ int query_latency(const struct ioband_device *device, struct latency *latency)
 	return code;
 }
 
-static int send(const struct ioband_device *device, const char *message)
+__printf(2, 3)
+static int send(const struct ioband_device *device, const char *fmt, ...)
 {
-	int error;
+	char *message;
+	va_list args;
+	int error, code;
 
+	va_start(args, fmt);
+	message = xvasprintf(fmt, args);
+	va_end(args);
 	kmsg_mark();
 	error = mapper_message(device->dm->name, message, NULL);
-	return error ? report_refusal(device, message, error) : EXIT_OK;
-}
-
-/**
- * query_set() - change a setting of a device or its pool
- * @device: the device
- * @key: mode, measure, depth, slice or writes_starved
- * @value: the value, as in a table line
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
-int query_set(const struct ioband_device *device, const char *key,
-	      const char *value)
-{
-	char *message = xasprintf("set %s=%s", key, value);
-	int code = send(device, message);
-
+	code = error ? report_refusal(device, message, error) : EXIT_OK;
 	free(message);
 	return code;
 }
 
-/**
- * query_weight() - set the weight of a group
- * @device: receives the message
- * @group: its name in messages
- * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Change a setting of a device or its pool.
+ * @key: mode, measure, depth, slice or writes_starved
+ * @value: the value, as in a table line
  */
-int query_weight(const struct ioband_device *device, const char *group,
-		 uint64_t weight)
+int query_set(const struct ioband_device *device, const char *key, const char *value)
+{
+	return send(device, "set %s=%s", key, value);
+}
+
+/*
+ * Set the weight of a group.
+ * @device: receives the message
+ * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
+ */
+int query_weight(const struct ioband_device *device, const char *group, uint64_t weight)
 {
 	char *word = weight_text(weight);
-	char *message = xasprintf("weight %s %s", group, word);
-	int code = send(device, message);
+	int code = send(device, "weight %s %s", group, word);
 
-	free(message);
 	free(word);
 	return code;
 }
 
-/**
- * query_bound() - set the maximum, the minimum or the latency target of a group
+/*
+ * Set the maximum, the minimum or the latency target of a group.
  * @device: receives the message
- * @group: its name in messages
- * @bound: the kind of bound
- * @bounds: contains the bound
  * @given: the rates to set, a bit for each; the others remain unchanged
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int query_bound(const struct ioband_device *device, const char *group,
-		enum bound bound, const struct bounds *bounds,
-		unsigned int given)
+int query_bound(const struct ioband_device *device, const char *group, enum bound bound,
+		const struct bounds *bounds, unsigned int given)
 {
 	char *words = bound_words(bounds, bound, given);
-	char *message = xasprintf("%s %s %s", bound_kinds[bound].message, group,
-				  words);
-	int code = send(device, message);
+	int code = send(device, "%s %s %s", bound_kinds[bound].message, group, words);
 
-	free(message);
 	free(words);
 	return code;
 }
@@ -287,26 +246,23 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 		       const char *path, const char *words)
 {
 	char *quoted = quote(path);
-	char *message = xasprintf("preset %s cgroup:%s %s", verb, quoted, words);
-	int code = query_has_presets() ? send(device, message) : EXIT_OK;
+	int code = EXIT_OK;
 
-	free(message);
+	if (query_has_presets())
+		code = send(device, "preset %s cgroup:%s %s", verb, quoted, words);
 	free(quoted);
 	return code;
 }
 
-/**
- * query_preset_weight() - set the initial weight of the group of a path
+/*
+ * Set the initial weight of the group of a path.
  * @device: receives the message
  * @path: of the cgroup, which need not exist
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
  * An older module receives no message.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
-int query_preset_weight(const struct ioband_device *device, const char *path,
-			uint64_t weight)
+int query_preset_weight(const struct ioband_device *device, const char *path, uint64_t weight)
 {
 	char *word = weight_text(weight);
 	int code = send_preset(device, "weight", path, word);
@@ -315,16 +271,12 @@ int query_preset_weight(const struct ioband_device *device, const char *path,
 	return code;
 }
 
-/**
- * query_preset_bound() - set an initial bound of the group of a path
+/*
+ * Set an initial bound of the group of a path.
  * @device: receives the message
  * @path: of the cgroup, which need not exist
- * @bound: the kind of bound
- * @bounds: contains the bound
  *
  * An older module receives no message.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_preset_bound(const struct ioband_device *device, const char *path,
 		       enum bound bound, const struct bounds *bounds)
@@ -336,64 +288,50 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
 	return code;
 }
 
-/**
- * query_bounds() - set all bounds of a group
+/*
+ * Set all bounds of a group.
  * @device: receives the messages
- * @group: its name in messages
  * @bounds: its bounds; kinds that are not set remain unchanged
- *
  * Return: an exit code, that of the first failure, which has been reported.
  */
-int query_bounds(const struct ioband_device *device, const char *group,
-		 const struct bounds *bounds)
+int query_bounds(const struct ioband_device *device, const char *group, const struct bounds *bounds)
 {
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!bound_is_set(bounds, bound))
-			continue;
-		result = query_bound(device, group, bound, bounds, RATES_ALL);
-		code = code == EXIT_OK ? result : code;
+		if (bound_is_set(bounds, bound))
+			code = first_failure(code, query_bound(device, group, bound, bounds,
+							       RATES_ALL));
 	}
 	return code;
 }
 
-/**
- * groups_find() - find a group by its sequence number
+/*
+ * Find a group by its sequence number.
  * @groups: sorted
- * @seq: the number
- *
  * Return: the group, or NULL.
  */
-const struct ioband_group *groups_find(const struct groups *groups,
-				       uint64_t seq)
+const struct ioband_group *groups_find(const struct groups *groups, uint64_t seq)
 {
-	return groups->n ? bsearch(&seq, groups->v, groups->n,
-				   sizeof(*groups->v), by_seq) : NULL;
+	return groups->n ? bsearch(&seq, groups->v, groups->n, sizeof(*groups->v), by_seq) : NULL;
 }
 
-/**
- * stats_find() - find statistics by the group's sequence number
+/*
+ * Find statistics by the group's sequence number.
  * @stats: sorted
- * @seq: the number
- *
  * Return: the statistics, or NULL.
  */
 const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
 {
-	return stats->n ? bsearch(&seq, stats->v, stats->n,
-				  sizeof(*stats->v), by_seq) : NULL;
+	return stats->n ? bsearch(&seq, stats->v, stats->n, sizeof(*stats->v), by_seq) : NULL;
 }
 
-/**
- * latency_find() - find histograms by the group's sequence number
+/*
+ * Find histograms by the group's sequence number.
  * @latency: sorted
- * @seq: the number
- *
  * Return: the histograms, or NULL.
  */
-const struct group_latency *latency_find(const struct latency *latency,
-					 uint64_t seq)
+const struct group_latency *latency_find(const struct latency *latency, uint64_t seq)
 {
 	return latency->n ? bsearch(&seq, latency->v, latency->n,
 				    sizeof(*latency->v), by_seq) : NULL;

@@ -8,24 +8,19 @@
 #include "ioband/reload.h"
 #include "kernel/kmsg.h"
 
-/**
- * reload_device() - load a table with another pool or size
- * @device: the device
- * @pool: its new pool
+/*
+ * Load a table with another pool or size.
  * @sectors: its new size in sectors of 512 bytes
  * @problem: the error, and the state of the device afterwards
  *
  * Its mode and the weight of its own group remain unchanged.
- *
- * Return: 0 or a negative errno.
  */
 int reload_device(const struct ioband_device *device, const char *pool,
 		  uint64_t sectors, struct problem *problem)
 {
 	const struct ioband_table *table = &device->table;
 	char *weight = ioband_has_group(device) ?
-		       xasprintf(" weight=%llu",
-				 (unsigned long long)table->weight) :
+		       xasprintf(" weight=%llu", (unsigned long long)table->weight) :
 		       xstrdup("");
 	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
 			       (unsigned long long)table->device[0],
@@ -36,16 +31,14 @@ int reload_device(const struct ioband_device *device, const char *pool,
 		.name = device->dm->name, .sectors = sectors,
 		.table = line, .read_only = device->dm->read_only,
 	};
-	const struct device node = { .major = device->dm->major,
-				     .minor = device->dm->minor };
+	const struct device node = { .major = device->dm->major, .minor = device->dm->minor };
 	struct blockage found;
 	int error = -EBUSY;
 
 	kmsg_mark();
 	/* The switch would wait for I/O that does not complete. */
 	if (blockage_below(&node, &found))
-		problem_set(problem, "%.200s; %.200s", found.why.text,
-			    found.remedy.text);
+		problem_set(problem, "%.200s; %.200s", found.why.text, found.remedy.text);
 	else
 		error = mapper_reload(&reloaded, problem);
 	free(line);

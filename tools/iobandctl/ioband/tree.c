@@ -8,16 +8,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
-/**
- * tree_parent() - the parent of a group
- * @groups: of the pool
+/*
+ * The parent of a group.
  * @group: one of them
- *
- * Return: the parent, or NULL at the top.  The I/O of the root cgroup itself
- * competes with that of all others, so "root" is the parent of no group.
+ * Return: the parent, or NULL at the top.  The I/O of the root cgroup itself competes with
+ *	that of all others, so "root" is the parent of no group.
  */
 const struct ioband_group *tree_parent(const struct groups *groups,
 				       const struct ioband_group *group)
@@ -27,15 +26,12 @@ const struct ioband_group *tree_parent(const struct groups *groups,
 	return parent && strcmp(parent->name, "root") ? parent : NULL;
 }
 
-/**
- * tree_is_sound() - check that the ancestors of a group end at the top
- * @groups: of the pool
+/*
+ * Check that the ancestors of a group end at the top.
  * @group: one of them
- *
  * Return: false if a malformed list makes a group its own ancestor.
  */
-bool tree_is_sound(const struct groups *groups,
-		   const struct ioband_group *group)
+bool tree_is_sound(const struct groups *groups, const struct ioband_group *group)
 {
 	size_t levels = 0;
 
@@ -44,15 +40,22 @@ bool tree_is_sound(const struct groups *groups,
 	return !group;
 }
 
-/**
- * tree_is_device() - check whether a group is the own group of a device
- * @group: the group
- *
- * Return: true if so.
- */
+/* Check whether a group is the own group of a device. */
 bool tree_is_device(const struct ioband_group *group)
 {
-	return !strncmp(group->name, "device:", strlen("device:"));
+	return text_after(group->name, "device:");
+}
+
+/* Check whether a group is that of a cgroup, which may have been removed. */
+bool tree_is_cgroup(const struct ioband_group *group)
+{
+	return text_after(group->name, "cgroup#");
+}
+
+/* Check whether a group has a name that lasts: a removed cgroup has lost its path. */
+bool tree_lasts(const struct ioband_group *group)
+{
+	return group->path || !tree_is_cgroup(group);
 }
 
 static const struct ioband_device *
@@ -71,12 +74,10 @@ device_named(const struct ioband_devices *devices, const char *name)
 	return NULL;
 }
 
-/**
- * tree_owner() - find the device with a group in its own tree
+/*
+ * Find the device with a group in its own tree.
  * @devices: all ioband devices
- * @groups: of the pool
  * @group: one of them
- *
  * Return: the device, or NULL if the group is in the tree of the pool.
  */
 const struct ioband_device *tree_owner(const struct ioband_devices *devices,
@@ -90,16 +91,11 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 	return group ? device_named(devices, group->name) : NULL;
 }
 
-/**
- * tree_is_below() - check whether a group is another or one of its descendants
- * @groups: of the pool
+/*
+ * Check whether a group is another or one of its descendants.
  * @group: one of them
- * @top: the other
- *
- * Return: true if so.
  */
-bool tree_is_below(const struct groups *groups,
-		   const struct ioband_group *group,
+bool tree_is_below(const struct groups *groups, const struct ioband_group *group,
 		   const struct ioband_group *top)
 {
 	if (!tree_is_sound(groups, group))
@@ -109,18 +105,14 @@ bool tree_is_below(const struct groups *groups,
 	return group;
 }
 
-/**
- * tree_has() - check whether bios of a device can be charged to a group
+/*
+ * Check whether bios of a device can be charged to a group.
  * @devices: all ioband devices
- * @groups: of the pool
  * @group: one of them
  * @device: the device; NULL stands for any of the pool
- *
- * Return: true if so.
  */
-bool tree_has(const struct ioband_devices *devices,
-	      const struct groups *groups, const struct ioband_group *group,
-	      const struct ioband_device *device)
+bool tree_has(const struct ioband_devices *devices, const struct groups *groups,
+	      const struct ioband_group *group, const struct ioband_device *device)
 {
 	const struct ioband_device *owner;
 
@@ -130,13 +122,9 @@ bool tree_has(const struct ioband_devices *devices,
 	return ioband_has_group(device) ? owner == device : !owner;
 }
 
-/**
- * tree_name() - what the output calls a group, and what names it on a command line
- * @devices: all
- * @groups: of the pool
- * @group: the group
- *
- * Return: the path of a cgroup, device:NAME, or the kernel's name; to be freed.
+/*
+ * What the output calls a group, and what names it on a command line.  Return: the path of
+ * a cgroup, device:NAME, or the kernel's name; to be freed.
  */
 char *tree_name(const struct ioband_devices *devices,
 		const struct groups *groups, const struct ioband_group *group)

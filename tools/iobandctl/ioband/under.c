@@ -41,6 +41,7 @@
 
 #include "base/alloc.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "host/device.h"
 #include "host/lvm.h"
 #include "ioband/under.h"
@@ -64,24 +65,17 @@ static bool ends(const char *text, const char *suffix)
 {
 	size_t length = strlen(text);
 
-	return length >= strlen(suffix) &&
-	       !strcmp(text + length - strlen(suffix), suffix);
+	return length >= strlen(suffix) && !strcmp(text + length - strlen(suffix), suffix);
 }
 
 /* The name of a layer made by LVM ends like its UUID. */
 static bool is_hidden(const char *name, const char *uuid)
 {
-	return !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX)) ||
+	return text_after(uuid, UNDER_UUID_PREFIX) ||
 	       (lvm_owns(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
 }
 
-/**
- * under_is_hidden() - check whether a block device is a hidden device
- * @major: of the device
- * @minor: of the device
- *
- * Return: true if so.
- */
+/* Check whether a block device is a hidden device. */
 bool under_is_hidden(unsigned int major, unsigned int minor)
 {
 	char name[DEVICE_NAME_SIZE], uuid[MAPPER_UUID_SIZE];
@@ -91,29 +85,19 @@ bool under_is_hidden(unsigned int major, unsigned int minor)
 	       is_hidden(name, uuid);
 }
 
-/**
- * under_uuid() - choose the UUID of a hidden device
- * @under: the device
- * @own: its table
+/*
+ * Choose the UUID of a hidden device.
  * @lvms: true if the UUID makes the hidden device one of LVM's
- *
  * Return: the UUID, to be freed.
  */
-char *under_uuid(const struct under *under, const struct mapped_table *own,
-		 bool *lvms)
+char *under_uuid(const struct under *under, const struct mapped_table *own, bool *lvms)
 {
-	*lvms = lvm_owns(under->dm.uuid) && own->n &&
-		!strcmp(own->v[0].type, "thin");
+	*lvms = lvm_owns(under->dm.uuid) && own->n && !strcmp(own->v[0].type, "thin");
 	return *lvms ? xasprintf("%s" LAYER, under->dm.uuid) :
 		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 }
 
-/**
- * under_is_inserted() - check whether an ioband device is an insertion
- * @device: the device
- *
- * Return: true if so.
- */
+/* Check whether an ioband device is an insertion. */
 bool under_is_inserted(const struct ioband_device *device)
 {
 	return device->dm->table && under_is_hidden(device->table.device[0],
@@ -139,17 +123,11 @@ static bool find_hidden(struct under *under)
 	return found;
 }
 
-/**
- * under_look() - read the state of an insertion
- * @name: name of the device
- * @under: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Read the state of an insertion. */
 int under_look(const char *name, struct under *under)
 {
 	struct under found = { .inserted = false };
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 
 	if (strlen(name) + strlen(UNDER_UUID_PREFIX) >= MAPPER_NAME_SIZE - 1)
 		return fail(EXIT_USAGE,
@@ -160,8 +138,7 @@ int under_look(const char *name, struct under *under)
 	snprintf(found.name, sizeof(found.name), "%s", name);
 	found.inserted = find_hidden(&found);
 	if (!found.inserted)
-		snprintf(found.hidden, sizeof(found.hidden), "%.110s" SUFFIX,
-			 name);
+		snprintf(found.hidden, sizeof(found.hidden), "%.110s" SUFFIX, name);
 	found.has_hidden = mapper_state(found.hidden, &hidden) &&
 			   is_hidden(found.hidden, hidden.uuid);
 	found.stopped = found.has_hidden && hidden.suspended;
@@ -177,7 +154,7 @@ static int report(const struct under *under, const char *what, int error)
 
 static int drop_hidden(const struct under *under)
 {
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 	int error = mapper_remove(under->hidden, false);
 
 	if (error && mapper_state(under->hidden, &hidden))
@@ -199,30 +176,25 @@ static int refuse_loaded(const struct under *under)
 static bool loaded_is_ours(const struct under *under)
 {
 	struct mapped_table waiting, own;
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 	unsigned int major, minor;
-	bool ours = !mapper_waiting(under->name, &waiting) &&
-		    mapper_state(under->hidden, &hidden);
+	bool ours = !mapper_waiting(under->name, &waiting) && mapper_state(under->hidden, &hidden);
 
 	if (ours && waiting.n == 1 && !strcmp(waiting.v[0].type, "ioband")) {
-		ours = sscanf(waiting.v[0].words, "%u:%u", &major,
-			      &minor) == 2 &&
+		ours = sscanf(waiting.v[0].words, "%u:%u", &major, &minor) == 2 &&
 		       major == hidden.major && minor == hidden.minor;
 	} else if (ours) {
-		ours = !mapper_table(under->hidden, &own) &&
-		       swap_same(&own, &waiting);
+		ours = !mapper_table(under->hidden, &own) && swap_same(&own, &waiting);
 		mapper_table_free(&own);
 	}
 	mapper_table_free(&waiting);
 	return ours;
 }
 
-/**
- * under_repair() - remove the remains of an interrupted insertion or extraction
+/*
+ * Remove the remains of an interrupted insertion or extraction.
  * @under: the device; read again after a repair
  * @repaired: true if there was anything to remove
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_repair(struct under *under, bool *repaired)
 {
@@ -234,8 +206,7 @@ int under_repair(struct under *under, bool *repaired)
 		return fail(EXIT_IN_USE,
 			    "%s is suspended: another program is changing it; if none is, 'dmsetup resume %s'",
 			    stopped, stopped);
-	if (under->dm.loaded &&
-	    (!under->has_hidden || !loaded_is_ours(under)))
+	if (under->dm.loaded && (!under->has_hidden || !loaded_is_ours(under)))
 		return refuse_loaded(under);
 	if (!under->dm.loaded && (under->inserted || !under->has_hidden))
 		return EXIT_OK;
@@ -244,8 +215,7 @@ int under_repair(struct under *under, bool *repaired)
 	if (under->dm.loaded)
 		error = mapper_clear(under->name);
 	if (error)
-		return report(under, "clear the table that waits for the resume",
-			      error);
+		return report(under, "clear the table that waits for the resume", error);
 	if (!under->inserted)
 		code = drop_hidden(under);
 	if (code != EXIT_OK)
@@ -285,11 +255,9 @@ static enum fit fit_of(const struct mapped_target *target)
 }
 
 /* Check whether the only device below is a dm device with a table of this type. */
-static bool lies_on(const struct under *under, const char *type,
-		    struct device *next)
+static bool lies_on(const struct under *under, const char *type, struct device *next)
 {
-	struct device device = { .major = under->dm.major,
-				 .minor = under->dm.minor };
+	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct mapped_table table = { .n = 0 };
@@ -297,8 +265,7 @@ static bool lies_on(const struct under *under, const char *type,
 
 	if (device_related(&device, "slaves", &below) == 1 &&
 	    device_of_kernel_name(below.v[0], next) &&
-	    device_attribute(next->major, next->minor, "dm/name", label,
-			     sizeof(label)) &&
+	    device_attribute(next->major, next->minor, "dm/name", label, sizeof(label)) &&
 	    !mapper_table(label, &table))
 		found = table.n && !strcmp(table.v[0].type, type);
 	mapper_table_free(&table);
@@ -330,8 +297,7 @@ static bool is_layered_thin(const struct under *under, const char *type)
 	if (!strcmp(type, "thin"))
 		return lvm_is_part(under->dm.uuid);
 	return lies_on(under, "thin", &next) &&
-	       device_attribute(next.major, next.minor, "dm/uuid", uuid,
-				sizeof(uuid)) &&
+	       device_attribute(next.major, next.minor, "dm/uuid", uuid, sizeof(uuid)) &&
 	       !strncmp(uuid, under->dm.uuid, group);
 }
 
@@ -369,7 +335,7 @@ static int add_below(const char *name, const char *type, struct names *places)
 {
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
-	struct mapped_state state;
+	struct mapped_device state;
 	struct device device;
 	int code = EXIT_OK;
 
@@ -381,8 +347,7 @@ static int add_below(const char *name, const char *type, struct names *places)
 		struct device next;
 
 		if (!device_of_kernel_name(below.v[i], &next) ||
-		    !device_attribute(next.major, next.minor, "dm/name", label,
-				      sizeof(label)))
+		    !device_attribute(next.major, next.minor, "dm/name", label, sizeof(label)))
 			code = refuse_below(name, type, below.v[i]);
 		else
 			code = add_place(label, places);
@@ -427,12 +392,10 @@ static int add_place(const char *name, struct names *places)
 	return code;
 }
 
-/**
- * under_places() - find the devices for an insertion or extraction
+/*
+ * Find the devices for an insertion or extraction.
  * @spelled: as for device_find()
  * @places: the names of dm devices: this device, or devices below it
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_places(const char *spelled, struct names *places)
 {
@@ -442,20 +405,16 @@ int under_places(const char *spelled, struct names *places)
 
 	if (code != EXIT_OK)
 		return code;
-	if (device_attribute(device.major, device.minor, "dm/name", name,
-			     sizeof(name)))
+	if (device_attribute(device.major, device.minor, "dm/name", name, sizeof(name)))
 		return add_place(name, places);
 	return fail(EXIT_FAILED,
 		    "%s is not a device of device-mapper, so its table cannot be changed while it is in use; unmount it, and 'iobandctl wrap %s'",
 		    spelled, spelled);
 }
 
-/**
- * under_is_place() - check whether ioband is or can be in a device itself
- * @name: its name
- *
- * Repeat the check after the device is locked.
- *
+/*
+ * Check whether ioband is or can be in a device itself.  Repeat the check after the device
+ * is locked.
  * Return: true if so; otherwise an error may have been reported.
  */
 bool under_is_place(const char *name)
@@ -473,10 +432,7 @@ static char *record_of(const char *name)
 	return xasprintf("%s/%s", records_directory(), name);
 }
 
-/**
- * under_remember() - record that ioband is to be in a device
- * @name: its name
- */
+/* Record that ioband is to be in a device. */
 void under_remember(const char *name)
 {
 	char *record = record_of(name);
@@ -489,12 +445,7 @@ void under_remember(const char *name)
 	free(record);
 }
 
-/**
- * under_forget() - remove the record of under_remember()
- * @name: name of the device
- *
- * Return: true if there was a record.
- */
+/* Remove the record of under_remember().  Return: true if there was a record. */
 bool under_forget(const char *name)
 {
 	char *record = record_of(name);
@@ -508,7 +459,7 @@ bool under_forget(const char *name)
 static void find_half(const char *kernel_name, struct names *half)
 {
 	char name[MAPPER_NAME_SIZE], hidden[MAPPER_NAME_SIZE];
-	struct mapped_state state;
+	struct mapped_device state;
 	struct device device;
 
 	if (!device_of_kernel_name(kernel_name, &device) ||
@@ -527,10 +478,9 @@ static void find_half(const char *kernel_name, struct names *half)
 static void find_lost(const char *name, struct names *lost)
 {
 	struct under under;
-	struct mapped_state state;
+	struct mapped_device state;
 
-	if (mapper_state(name, &state) &&
-	    under_look(name, &under) == EXIT_OK && !under.inserted)
+	if (mapper_state(name, &state) && under_look(name, &under) == EXIT_OK && !under.inserted)
 		names_add(lost, name);
 }
 
@@ -549,10 +499,9 @@ static void visit(const char *path, finder find, struct names *names)
 		closedir(entries);
 }
 
-/**
- * under_trouble() - find incomplete and lost insertions
- * @half: receives the names of devices with an incomplete insertion or
- *	extraction
+/*
+ * Find incomplete and lost insertions.
+ * @half: receives the names of devices with an incomplete insertion or extraction
  * @lost: receives the names of devices that should have ioband and do not
  */
 void under_trouble(struct names *half, struct names *lost)

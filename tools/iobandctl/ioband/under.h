@@ -8,22 +8,15 @@
 
 #define UNDER_UUID_PREFIX MAPPER_UUID_PREFIX "UNDER-"
 
-/**
- * struct under - a device that ioband is, or is to be, inserted into
- * @name: its name
- * @dm: what device-mapper says of it
- * @hidden: the name of the device that has, or will have, its own table
- * @has_hidden: that device is there
- * @stopped: and is suspended, as by LVM for a moment
- * @inserted: ioband is in it
- */
+/* A device that ioband is, or is to be, inserted into. */
 struct under {
 	char name[MAPPER_NAME_SIZE];
-	struct mapped_state dm;
+	struct mapped_device dm;	/* what device-mapper says of it */
+	/* The name of the device that has, or will have, its own table. */
 	char hidden[MAPPER_NAME_SIZE];
-	bool has_hidden;
-	bool stopped;
-	bool inserted;
+	bool has_hidden;	/* that device is there */
+	bool stopped;	/* and is suspended, as by LVM for a moment */
+	bool inserted;	/* ioband is in it */
 };
 
 /* Where the tests end the tool, as kill -9 would. */
@@ -37,8 +30,7 @@ static inline void under_step(const char *step)
 #endif
 
 bool under_is_hidden(unsigned int major, unsigned int minor);
-char *under_uuid(const struct under *under, const struct mapped_table *own,
-		 bool *lvms);
+char *under_uuid(const struct under *under, const struct mapped_table *own, bool *lvms);
 int under_look(const char *name, struct under *under);
 int under_repair(struct under *under, bool *repaired);
 int under_places(const char *spelled, struct names *places);
@@ -47,5 +39,12 @@ void under_remember(const char *name);
 bool under_forget(const char *name);
 void under_trouble(struct names *half, struct names *lost);
 bool under_is_inserted(const struct ioband_device *device);
+
+/* insert.c */
+struct settings;
+int insert_into(const struct settings *settings, const char *name, bool *had_it);
+
+/* extract.c */
+int extract_from(const char *name, bool *had_it);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/words.h"
 #include "kernel/dm.h"
 #include "kernel/parse.h"
 
@@ -33,8 +34,7 @@ static bool waits_later;
 static uint32_t made;
 
 __printf(5, 6)
-static void keep_log(int level, const char *file, int line, int error,
-		     const char *fmt, ...)
+static void keep_log(int level, const char *file, int line, int error, const char *fmt, ...)
 {
 	va_list args;
 
@@ -76,8 +76,7 @@ static int task_finish(struct dm_task *task)
 }
 
 /* Run a task that generates uevents, for wait_for_udev(). */
-static int task_start_udev(struct dm_task *task, uint16_t flags,
-			   uint32_t *cookie)
+static int task_start_udev(struct dm_task *task, uint16_t flags, uint32_t *cookie)
 {
 	if (dm_task_set_cookie(task, cookie, flags))
 		return task_finish(task);
@@ -104,12 +103,8 @@ static int task_finish_udev(struct dm_task *task, uint16_t flags)
 	return error;
 }
 
-/**
- * mapper_version() - read the version of the kernel's device-mapper
- * @version: the result
- * @size: bytes of @version
- *
- * Return: true if device-mapper answers.
+/*
+ * Read the version of the kernel's device-mapper.  Return: true if device-mapper answers.
  */
 bool mapper_version(char *version, size_t size)
 {
@@ -117,12 +112,9 @@ bool mapper_version(char *version, size_t size)
 	return dm_driver_version(version, size);
 }
 
-/**
- * mapper_ready() - check that the kernel's device-mapper answers
- *
- * Must be called before all other functions.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Check that the kernel's device-mapper answers.  Must be called before all other
+ * functions.
  */
 int mapper_ready(void)
 {
@@ -160,26 +152,29 @@ static char *target_text(struct dm_task *task, bool *ours, uint64_t *sectors)
 	return *ours ? xstrdup(text ? text : "") : NULL;
 }
 
-static bool describe(struct dm_task *task, struct mapped_device *device)
+/* Describe an existing device, without its texts. */
+static void describe(struct dm_task *task, const char *name, const struct dm_info *info,
+		     struct mapped_device *device)
 {
-	const char *uuid = dm_task_get_uuid(task);
+	*device = (struct mapped_device){
+		.major = info->major, .minor = info->minor, .suspended = info->suspended,
+		.read_only = info->read_only, .loaded = info->inactive_table,
+		.open_count = info->open_count,
+	};
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	snprintf(device->uuid, sizeof(device->uuid), "%s", dm_task_get_uuid(task) ?: "");
+}
+
+static bool describe_ioband(struct dm_task *task, const char *name, struct mapped_device *device)
+{
 	struct dm_info info;
 	bool ours;
 
 	if (!dm_task_get_info(task, &info) || !info.exists)
 		return false;
+	describe(task, name, &info, device);
 	device->status = target_text(task, &ours, &device->sectors);
-	if (!ours && (info.live_table || !uuid ||
-		      strncmp(uuid, MAPPER_UUID_PREFIX,
-			      strlen(MAPPER_UUID_PREFIX))))
-		return false;
-	snprintf(device->uuid, sizeof(device->uuid), "%s", uuid ? uuid : "");
-	device->major = info.major;
-	device->minor = info.minor;
-	device->suspended = info.suspended;
-	device->read_only = info.read_only;
-	device->open_count = info.open_count;
-	return true;
+	return ours || (!info.live_table && text_after(device->uuid, MAPPER_UUID_PREFIX));
 }
 
 /*
@@ -194,8 +189,7 @@ static bool examine(const char *name, struct mapped_device *device)
 
 	if (!task)
 		return false;
-	snprintf(device->name, sizeof(device->name), "%s", name);
-	found = describe(task, device);
+	found = describe_ioband(task, name, device);
 	dm_task_destroy(task);
 	if (!found || !device->status)
 		return found;
@@ -210,14 +204,12 @@ static bool examine(const char *name, struct mapped_device *device)
 	return false;
 }
 
-/**
- * mapper_list() - find all ioband devices
+/*
+ * Find all ioband devices.
  * @devices: the result, in no particular order
  *
- * The list has the devices with an ioband table, and devices without a table
- * with the UUID prefix of ioband.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+ * The list has the devices with an ioband table, and devices without a table with the UUID
+ * prefix of ioband.
  */
 int mapper_list(struct mapped_devices *devices)
 {
@@ -228,13 +220,10 @@ int mapper_list(struct mapped_devices *devices)
 	if (!names) {
 		if (task)
 			dm_task_destroy(task);
-		return fail(EXIT_FAILED, "cannot list the dm devices: %s",
-			    complaint);
+		return fail(EXIT_FAILED, "cannot list the dm devices: %s", complaint);
 	}
 	while (names->dev) {
-		devices->v = xgrow(devices->v, devices->n,
-				   sizeof(*devices->v));
-		devices->v[devices->n] = (struct mapped_device){ .major = 0 };
+		devices->v = xgrow(devices->v, devices->n, sizeof(*devices->v));
 		if (examine(names->name, &devices->v[devices->n]))
 			devices->n++;
 		if (!names->next)
@@ -245,10 +234,7 @@ int mapper_list(struct mapped_devices *devices)
 	return EXIT_OK;
 }
 
-/**
- * mapper_list_free() - free what mapper_list() found
- * @devices: the list, left empty
- */
+/* Free what mapper_list() found. */
 void mapper_list_free(struct mapped_devices *devices)
 {
 	for (size_t i = 0; i < devices->n; i++) {
@@ -259,12 +245,9 @@ void mapper_list_free(struct mapped_devices *devices)
 	*devices = (struct mapped_devices){ .n = 0 };
 }
 
-/**
- * mapper_status() - read the status line of an ioband device
- * @name: of the device
- *
- * Return: the words after the target's name, to be freed; NULL if there are
- * none.
+/*
+ * Read the status line of an ioband device.  Return: the words after the target's name, to
+ * be freed; NULL if there are none.
  */
 char *mapper_status(const char *name)
 {
@@ -280,12 +263,10 @@ char *mapper_status(const char *name)
 	return status;
 }
 
-/**
- * mapper_exists() - check whether a dm device of any target exists
+/*
+ * Check whether a dm device of any target exists.
  * @name: its name, or NULL
  * @uuid: its UUID, if @name is NULL
- *
- * Return: true if so.
  */
 bool mapper_exists(const char *name, const char *uuid)
 {
@@ -299,12 +280,7 @@ bool mapper_exists(const char *name, const char *uuid)
 	return info.exists;
 }
 
-/**
- * mapper_target_version() - read the version of the loaded target
- * @version: the result
- *
- * Return: true if the kernel has the target now.
- */
+/* Read the version of the loaded target.  Return: true if the kernel has the target now. */
 bool mapper_target_version(unsigned int version[3])
 {
 	struct dm_task *task = run_query(DM_DEVICE_LIST_VERSIONS, NULL);
@@ -324,11 +300,7 @@ bool mapper_target_version(unsigned int version[3])
 	return found;
 }
 
-/**
- * mapper_has_target() - check whether the target is loaded
- *
- * Return: true if so.
- */
+/* Check whether the target is loaded. */
 bool mapper_has_target(void)
 {
 	unsigned int version[3];
@@ -336,11 +308,10 @@ bool mapper_has_target(void)
 	return mapper_target_version(version);
 }
 
-/**
- * mapper_load_target() - have the kernel load the module if it is not loaded
- *
- * A failure to load shows later, when a device is made.  systemd extends the
- * timeout, so that the following steps have the time of a command of their own.
+/*
+ * Have the kernel load the module if it is not loaded.  A failure to load shows later, when
+ * a device is made.  systemd extends the timeout, so that the following steps have the time
+ * of a command of their own.
  */
 void mapper_load_target(void)
 {
@@ -351,15 +322,9 @@ void mapper_load_target(void)
 	sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
 }
 
-/**
- * mapper_create() - make an ioband device and wait for its node, or see
- * mapper_wait_later()
- * @device: its description
- *
- * The kernel loads the module if necessary.  A failure leaves nothing of the
- * device.
- *
- * Return: 0 or a negative errno.
+/*
+ * Make an ioband device and wait for its node, or see mapper_wait_later().  The kernel
+ * loads the module if necessary.  A failure leaves nothing of the device.
  */
 int mapper_create(const struct new_device *device)
 {
@@ -367,33 +332,27 @@ int mapper_create(const struct new_device *device)
 	uint16_t flags = device->unseen ? DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0;
 
 	if (!dm_task_set_uuid(task, device->uuid) ||
-	    !dm_task_add_target(task, 0, device->sectors, TARGET,
-				device->table) ||
+	    !dm_task_add_target(task, 0, device->sectors, TARGET, device->table) ||
 	    (device->read_only && !dm_task_set_ro(task))) {
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return waits_later ? task_start_udev(task, flags, &made) :
-			     task_finish_udev(task, flags);
+	return waits_later ? task_start_udev(task, flags, &made) : task_finish_udev(task, flags);
 }
 
-/**
- * mapper_wait_later() - make mapper_create() return without waiting for udev
- *
- * The devices accept messages at once; their nodes and links exist after
- * mapper_wait().
+/*
+ * Make mapper_create() return without waiting for udev.  The devices accept messages at
+ * once; their nodes and links exist after mapper_wait().
  */
 void mapper_wait_later(void)
 {
 	waits_later = true;
 }
 
-/**
- * mapper_wait() - wait until udev has processed all new devices
- *
- * Signals stay blocked: a program that ends during the wait leaves
- * libdevmapper's semaphore behind.  systemd's timeout is extended, because all
- * other work is done and udev is slow with many disks at once.  This delays no
+/*
+ * Wait until udev has processed all new devices.  Signals stay blocked: a program that ends
+ * during the wait leaves libdevmapper's semaphore behind.  systemd's timeout is extended,
+ * because all other work is done and udev is slow with many disks at once.  This delays no
  * mount: a mount's device is ready as soon as udev has processed it.
  */
 void mapper_wait(void)
@@ -408,33 +367,15 @@ void mapper_wait(void)
 	interrupt_release(&before);
 }
 
-/**
- * mapper_state() - read the state of a device of any target
- * @name: its name
- * @state: the result
- *
- * Return: true if the device exists.
- */
-bool mapper_state(const char *name, struct mapped_state *state)
+/* Read the state of a device of any target. */
+bool mapper_state(const char *name, struct mapped_device *state)
 {
 	struct dm_task *task = run_query(DM_DEVICE_INFO, name);
 	struct dm_info info = { .exists = 0 };
-	const char *uuid;
 
-	*state = (struct mapped_state){ .major = 0 };
-	if (task && dm_task_get_info(task, &info) && info.exists) {
-		uuid = dm_task_get_uuid(task);
-		snprintf(state->name, sizeof(state->name), "%s", name);
-		snprintf(state->uuid, sizeof(state->uuid), "%s",
-			 uuid ? uuid : "");
-		state->major = info.major;
-		state->minor = info.minor;
-		state->suspended = info.suspended;
-		state->read_only = info.read_only;
-		state->live = info.live_table;
-		state->loaded = info.inactive_table;
-		state->open_count = info.open_count;
-	}
+	*state = (struct mapped_device){ .major = 0 };
+	if (task && dm_task_get_info(task, &info) && info.exists)
+		describe(task, name, &info, state);
 	if (task)
 		dm_task_destroy(task);
 	return info.exists;
@@ -447,8 +388,7 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 	void *next = NULL;
 
 	do {
-		next = dm_get_next_target(task, next, &start, &sectors, &type,
-					  &words);
+		next = dm_get_next_target(task, next, &start, &sectors, &type, &words);
 		if (!type)
 			break;
 		table->v = xgrow(table->v, table->n, sizeof(*table->v));
@@ -461,8 +401,7 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 	} while (next);
 }
 
-static int read_table(const char *name, bool waiting,
-		      struct mapped_table *table)
+static int read_table(const char *name, bool waiting, struct mapped_table *table)
 {
 	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
 	int error = -ENOMEM;
@@ -477,24 +416,18 @@ static int read_table(const char *name, bool waiting,
 	return error;
 }
 
-/**
- * mapper_table() - read the table in use, with its keys
- * @name: its name
+/*
+ * Read the table in use, with its keys.
  * @table: the result, for mapper_table_free()
- *
- * Return: 0 or a negative errno.
  */
 int mapper_table(const char *name, struct mapped_table *table)
 {
 	return read_table(name, false, table);
 }
 
-/**
- * mapper_waiting() - read the table that is loaded for a device's next resume
- * @name: its name
+/*
+ * Read the table that is loaded for a device's next resume.
  * @table: the result, for mapper_table_free(); empty if no table is loaded
- *
- * Return: 0 or a negative errno.
  */
 int mapper_waiting(const char *name, struct mapped_table *table)
 {
@@ -511,19 +444,12 @@ static bool has_no_path(const char *name)
 	if (!task)
 		return false;
 	dm_get_next_target(task, NULL, &start, &sectors, &type, &text);
-	none = type && !strcmp(type, "multipath") && text &&
-	       !parse_has_path(text);
+	none = type && !strcmp(type, "multipath") && text && !parse_has_path(text);
 	dm_task_destroy(task);
 	return none;
 }
 
-/**
- * mapper_is_pathless() - check whether a multipath device queues I/O for lack
- * of a path
- * @name: its name
- *
- * Return: true if so.
- */
+/* Check whether a multipath device queues I/O for lack of a path. */
 bool mapper_is_pathless(const char *name)
 {
 	struct mapped_table table = { .n = 0 };
@@ -534,10 +460,7 @@ bool mapper_is_pathless(const char *name)
 	return queues;
 }
 
-/**
- * mapper_table_free() - clear and free a table, which may contain keys
- * @table: the table, left empty
- */
+/* Clear and free a table, which may contain keys. */
 void mapper_table_free(struct mapped_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
@@ -549,30 +472,21 @@ void mapper_table_free(struct mapped_table *table)
 	*table = (struct mapped_table){ .n = 0 };
 }
 
-static bool add_table(struct dm_task *task, const struct mapped_table *table,
-		      bool read_only)
+static bool add_table(struct dm_task *task, const struct mapped_table *table, bool read_only)
 {
-	bool added = dm_task_secure_data(task) &&
-		     (!read_only || dm_task_set_ro(task));
+	bool added = dm_task_secure_data(task) && (!read_only || dm_task_set_ro(task));
 
 	for (size_t i = 0; added && i < table->n; i++)
-		added = dm_task_add_target(task, table->v[i].start,
-					   table->v[i].sectors,
-					   table->v[i].type,
-					   table->v[i].words);
+		added = dm_task_add_target(task, table->v[i].start, table->v[i].sectors,
+					   table->v[i].type, table->v[i].words);
 	return added;
 }
 
-/**
- * mapper_create_hidden() - make a device for use by another device only
- * @name: its name
- * @uuid: its UUID
- * @table: its table
+/*
+ * Make a device for use by another device only.
  * @read_only: refuse writes
  *
  * udev makes its node, but does not scan it and makes no links to it.
- *
- * Return: 0 or a negative errno.
  */
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only)
@@ -588,16 +502,11 @@ int mapper_create_hidden(const char *name, const char *uuid,
 				DM_UDEV_DISABLE_OTHER_RULES_FLAG);
 }
 
-/**
- * mapper_load() - load a table for a device's next resume
- * @name: its name
- * @table: the table
+/*
+ * Load a table for a device's next resume.
  * @read_only: refuse writes
- *
- * Return: 0 or a negative errno.
  */
-int mapper_load(const char *name, const struct mapped_table *table,
-		bool read_only)
+int mapper_load(const char *name, const struct mapped_table *table, bool read_only)
 {
 	struct dm_task *task = task_new(DM_DEVICE_RELOAD, name);
 
@@ -608,12 +517,7 @@ int mapper_load(const char *name, const struct mapped_table *table,
 	return task_finish(task);
 }
 
-/**
- * mapper_clear() - clear the table that is loaded for a device's next resume
- * @name: its name
- *
- * Return: 0 or a negative errno.
- */
+/* Clear the table that is loaded for a device's next resume. */
 int mapper_clear(const char *name)
 {
 	return task_finish(task_new(DM_DEVICE_CLEAR, name));
@@ -630,84 +534,61 @@ static uint16_t udev_flags(const char *name)
 		const char *property;
 		uint16_t flag;
 	} flags[] = {
-		{ "DM_UDEV_DISABLE_DM_RULES_FLAG",
-		  DM_UDEV_DISABLE_DM_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG",
-		  DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG",
-		  DM_UDEV_DISABLE_DISK_RULES_FLAG },
-		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG",
-		  DM_UDEV_DISABLE_OTHER_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DM_RULES_FLAG", DM_UDEV_DISABLE_DM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG", DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG", DM_UDEV_DISABLE_DISK_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG", DM_UDEV_DISABLE_OTHER_RULES_FLAG },
 		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
 	};
-	struct mapped_state state;
+	struct mapped_device state;
 	struct udev_device *device = NULL;
 	struct udev *udev = udev_new();
 	const char *value;
 	uint16_t all = 0;
 
 	if (udev && mapper_state(name, &state))
-		device = udev_device_new_from_devnum(udev, 'b',
-						     makedev(state.major,
-							     state.minor));
+		device = udev_device_new_from_devnum(udev, 'b', makedev(state.major, state.minor));
 	for (size_t i = 0; device && i < ARRAY_SIZE(flags); i++) {
-		value = udev_device_get_property_value(device,
-						       flags[i].property);
+		value = udev_device_get_property_value(device, flags[i].property);
 		all |= value && !strcmp(value, "1") ? flags[i].flag : 0;
 	}
 	udev_device_unref(device);
 	udev_unref(udev);
 	if (all & DM_UDEV_DISABLE_DM_RULES_FLAG)
-		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG |
-			 DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
+		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG | DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
 	return all;
 }
 
-/**
- * mapper_switch() - switch a device to its loaded table
- * @name: its name
- *
- * One call to the kernel freezes the file system on the device, drains all I/O,
- * exchanges the tables and resumes.  A process killed before or after this call
- * leaves no suspended device.
- *
- * Return: 0 or a negative errno.
+/*
+ * Switch a device to its loaded table.  One call to the kernel freezes the file system on
+ * the device, drains all I/O, exchanges the tables and resumes.  A process killed before or
+ * after this call leaves no suspended device.
  */
 int mapper_switch(const char *name)
 {
-	return task_finish_udev(task_new(DM_DEVICE_RESUME, name),
-				udev_flags(name));
+	return task_finish_udev(task_new(DM_DEVICE_RESUME, name), udev_flags(name));
 }
 
-/**
- * mapper_remove() - remove a device
- * @name: its name
+/*
+ * Remove a device.
  * @deferred: if the device is open, remove it at its last close
  *
- * The removal of a busy device is repeated for some seconds, because udev may
- * have it open.
- *
- * Return: 0 or a negative errno.
+ * The removal of a busy device is repeated for some seconds, because udev may have it open.
  */
 int mapper_remove(const char *name, bool deferred)
 {
 	struct dm_task *task = task_new(DM_DEVICE_REMOVE, name);
 
-	if (!(deferred ? dm_task_deferred_remove(task) :
-			 dm_task_retry_remove(task))) {
+	if (!(deferred ? dm_task_deferred_remove(task) : dm_task_retry_remove(task))) {
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
 	return task_finish_udev(task, 0);
 }
 
-/**
- * mapper_message() - send a message to a device's target
- * @name: of the device
- * @message: the message
+/*
+ * Send a message to a device's target.
  * @answer: the target's answer, to be freed; NULL to ignore it
- *
- * Return: 0 or a negative errno.
  */
 int mapper_message(const char *name, const char *message, char **answer)
 {
@@ -725,18 +606,15 @@ int mapper_message(const char *name, const char *message, char **answer)
 	return error;
 }
 
-/**
- * mapper_volume_name() - the mapper name of a logical volume
+/*
+ * The mapper name of a logical volume.
  * @group: its volume group
- * @volume: its name in it
- *
  * Return: the name, to be freed.
  */
 char *mapper_volume_name(const char *group, const char *volume)
 {
 	struct dm_pool *memory = dm_pool_create("names", 512);
-	char *name = memory ?
-		     dm_build_dm_name(memory, group, volume, NULL) : NULL;
+	char *name = memory ? dm_build_dm_name(memory, group, volume, NULL) : NULL;
 
 	if (!name)
 		exit(fail(EXIT_FAILED, "out of memory"));
@@ -745,10 +623,9 @@ char *mapper_volume_name(const char *group, const char *volume)
 	return name;
 }
 
-/**
- * mapper_group_name() - the volume group of a logical volume
+/*
+ * The volume group of a logical volume.
  * @name: the mapper name of the volume
- *
  * Return: the name of the group, to be freed.
  */
 char *mapper_group_name(const char *name)

@@ -14,30 +14,19 @@
 #define MAPPER_UUID_PREFIX "IOBAND-"
 #define MAPPER_LVM_UUID_PREFIX "LVM-"
 
-/**
- * struct mapped_device - an ioband device, as device-mapper describes it
- * @name: its name below /dev/mapper
- * @uuid: empty if it has none
- * @major: of the device
- * @minor: of the device
- * @suspended: it is suspended
- * @read_only: it refuses writes
- * @open_count: number of times it is open
- * @sectors: its size in sectors of 512 bytes
- * @table: its table line after the target's name; NULL without a table
- * @status: its status line after the target's name; NULL without a table
- */
+/* A device, as device-mapper describes it.  Only ioband devices have texts. */
 struct mapped_device {
-	char name[MAPPER_NAME_SIZE];
-	char uuid[MAPPER_UUID_SIZE];
+	char name[MAPPER_NAME_SIZE];	/* its name below /dev/mapper */
+	char uuid[MAPPER_UUID_SIZE];	/* empty if it has none */
 	uint32_t major;
 	uint32_t minor;
 	bool suspended;
-	bool read_only;
-	int32_t open_count;
-	uint64_t sectors;
-	char *table;
-	char *status;
+	bool read_only;	/* it refuses writes */
+	bool loaded;	/* it has a table for the next resume */
+	int32_t open_count;	/* number of times it is open */
+	uint64_t sectors;	/* its size in sectors of 512 bytes */
+	char *table;	/* its table line after the target's name; NULL without a table */
+	char *status;	/* its status line after the target's name; NULL without a table */
 };
 
 struct mapped_devices {
@@ -45,60 +34,22 @@ struct mapped_devices {
 	size_t n;
 };
 
-/**
- * struct new_device - the description of a new ioband device
- * @name: its name below /dev/mapper
- * @uuid: its UUID
- * @sectors: its size in sectors of 512 bytes
- * @table: the words after the target's name in the table line
- * @read_only: refuse writes
- * @unseen: udev does not scan its contents
- */
+/* The description of a new ioband device. */
 struct new_device {
-	const char *name;
+	const char *name;	/* its name below /dev/mapper */
 	const char *uuid;
-	uint64_t sectors;
-	const char *table;
-	bool read_only;
-	bool unseen;
+	uint64_t sectors;	/* its size in sectors of 512 bytes */
+	const char *table;	/* the words after the target's name in the table line */
+	bool read_only;	/* refuse writes */
+	bool unseen;	/* udev does not scan its contents */
 };
 
-/**
- * struct mapped_state - the state of a dm device of any target
- * @name: its name
- * @uuid: empty if it has none
- * @major: of the device
- * @minor: of the device
- * @suspended: it is suspended
- * @read_only: it refuses writes
- * @live: it has a table in use
- * @loaded: it has a table for the next resume
- * @open_count: number of times it is open
- */
-struct mapped_state {
-	char name[MAPPER_NAME_SIZE];
-	char uuid[MAPPER_UUID_SIZE];
-	uint32_t major;
-	uint32_t minor;
-	bool suspended;
-	bool read_only;
-	bool live;
-	bool loaded;
-	int32_t open_count;
-};
-
-/**
- * struct mapped_target - a line of a table
- * @start: first sector
- * @sectors: number of sectors
- * @type: the name of the target
- * @words: the words after it; may contain a key
- */
+/* A line of a table. */
 struct mapped_target {
-	uint64_t start;
+	uint64_t start;	/* first sector */
 	uint64_t sectors;
 	char *type;
-	char *words;
+	char *words;	/* the words after it; may contain a key */
 };
 
 struct mapped_table {
@@ -120,13 +71,12 @@ void mapper_wait_later(void);
 void mapper_wait(void);
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only);
-bool mapper_state(const char *name, struct mapped_state *state);
+bool mapper_state(const char *name, struct mapped_device *state);
 int mapper_table(const char *name, struct mapped_table *table);
 int mapper_waiting(const char *name, struct mapped_table *table);
 bool mapper_is_pathless(const char *name);
 void mapper_table_free(struct mapped_table *table);
-int mapper_load(const char *name, const struct mapped_table *table,
-		bool read_only);
+int mapper_load(const char *name, const struct mapped_table *table, bool read_only);
 int mapper_clear(const char *name);
 int mapper_switch(const char *name);
 int mapper_remove(const char *name, bool deferred);

@@ -16,10 +16,9 @@
 
 static int log_fd = -1;
 
-/**
- * kmsg_mark() - remember the end of the kernel log
- *
- * Call it before an operation, so that kmsg_reason() can explain its failure.
+/*
+ * Remember the end of the kernel log.  Call it before an operation, so that kmsg_reason()
+ * can explain its failure.
  */
 void kmsg_mark(void)
 {
@@ -33,16 +32,14 @@ static void append(char *reason, size_t size, const char *sentence)
 {
 	size_t length = strlen(reason);
 
-	snprintf(reason + length, size - length, "%s%s", length ? "; " : "",
-		 sentence);
+	snprintf(reason + length, size - length, "%s%s", length ? "; " : "", sentence);
 }
 
-/**
- * kmsg_reason() - the reason of a failure
+/*
+ * The reason of a failure.
  * @error: the errno from the kernel, positive
- *
- * Return: the text that ioband wrote to the kernel log since kmsg_mark();
- * without such a text, the meaning of @error.  Valid until the next call.
+ * Return: the text that ioband wrote to the kernel log since kmsg_mark(); without such a
+ *	text, the meaning of @error.  Valid until the next call.
  */
 const char *kmsg_reason(int error)
 {
@@ -62,8 +59,7 @@ const char *kmsg_reason(int error)
 			append(reason, sizeof(reason), sentence);
 	}
 	if (!reason[0])
-		snprintf(reason, sizeof(reason),
-			 "%s; the kernel log (dmesg) may say why",
+		snprintf(reason, sizeof(reason), "%s; the kernel log (dmesg) may say why",
 			 strerror(error));
 	return reason;
 }

@@ -17,24 +17,25 @@
 
 #define FORMAT "1"
 
+const char *const op_names[OPS] = { "read", "write", "discard" };
+
 enum field_kind { WORD, NUMBERS, WEIGHT, TEXT, BOUND };
 
-/**
- * struct field - a key and the place of its value
- * @key: the key
- * @kind: a word into a buffer, numbers into an array, a weight into a number,
- *	escaped text into a pointer, a list of rates into those of a bound
- * @target: the buffer, the array, the number, the pointer or the rates
- * @count: bytes of the buffer, the required number of numbers, or the bound; for
- *	a weight, whether 0 is idle
- * @optional: OPTIONAL if the line may lack it
- */
+/* A key and the place of its value. */
 struct field {
 	const char *key;
+	/*
+	 * A word into a buffer, numbers into an array, a weight into a number, escaped text
+	 * into a pointer, a list of rates into those of a bound.
+	 */
 	enum field_kind kind;
-	void *target;
+	void *target;	/* the buffer, the array, the number, the pointer or the rates */
+	/*
+	 * Bytes of the buffer, the required number of numbers, or the bound; for a weight,
+	 * whether 0 is idle.
+	 */
 	size_t count;
-	enum { REQUIRED, OPTIONAL } optional;
+	enum { REQUIRED, OPTIONAL } optional;	/* OPTIONAL if the line may lack it */
 };
 
 #define FIELDS_MAX 16
@@ -60,18 +61,15 @@ static int wrong(struct problem *problem, const char *what, struct span found)
 	return problem_set(problem, "%s: '%s'", what, span_show(found, shown));
 }
 
-static int wrong_bound(struct problem *problem, enum bound bound,
-		       struct span found)
+static int wrong_bound(struct problem *problem, enum bound bound, struct span found)
 {
 	char what[48];
 
-	snprintf(what, sizeof(what), "a %s is malformed",
-		 bound_kinds[bound].noun);
+	snprintf(what, sizeof(what), "a %s is malformed", bound_kinds[bound].noun);
 	return wrong(problem, what, found);
 }
 
-static int read_numbers(struct span list, uint64_t *numbers, size_t count,
-			char separator)
+static int read_numbers(struct span list, uint64_t *numbers, size_t count, char separator)
 {
 	struct span item;
 
@@ -105,8 +103,7 @@ static int read_field(const struct field *field, struct span word,
 	switch (field->kind) {
 	case WORD:
 		if (!span_copy(value, field->target, field->count))
-			return wrong(problem, "a value is empty or too long",
-				     word);
+			return wrong(problem, "a value is empty or too long", word);
 		break;
 	case NUMBERS:
 		if (read_numbers(value, field->target, field->count, ','))
@@ -151,8 +148,7 @@ static int read_fields(struct span line, const struct field *fields, size_t n,
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!seen[i] && !fields[i].optional)
-			return problem_set(problem, "'%s=' is missing",
-					   fields[i].key);
+			return problem_set(problem, "'%s=' is missing", fields[i].key);
 	}
 	return 0;
 }
@@ -182,26 +178,20 @@ static int read_name(struct span *line, const char *what, char *buffer,
 	return 0;
 }
 
-/**
- * parse_table() - read a table line
+/*
+ * Read a table line.
  * @text: the words after the target's name, as printed by the kernel
  * @table: the result; an absent key gets its default
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_table(const char *text, struct ioband_table *table,
-		struct problem *problem)
+int parse_table(const char *text, struct ioband_table *table, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "mode", WORD, table->mode, sizeof(table->mode), OPTIONAL },
 		{ "weight", WEIGHT, &table->weight, true, OPTIONAL },
-		{ "measure", WORD, table->measure, sizeof(table->measure),
-		  OPTIONAL },
+		{ "measure", WORD, table->measure, sizeof(table->measure), OPTIONAL },
 		{ "depth", WORD, table->depth, sizeof(table->depth), OPTIONAL },
 		{ "slice", NUMBERS, &table->slice_ms, 1, OPTIONAL },
-		{ "writes_starved", NUMBERS, &table->writes_starved, 1,
-		  OPTIONAL },
+		{ "writes_starved", NUMBERS, &table->writes_starved, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -213,8 +203,7 @@ int parse_table(const char *text, struct ioband_table *table,
 	if (!span_word(&line, &word))
 		return problem_set(problem, "the table line is empty");
 	if (read_numbers(word, table->device, 2, ':'))
-		return wrong(problem, "the device below is no <major>:<minor>",
-			     word);
+		return wrong(problem, "the device below is no <major>:<minor>", word);
 	if (read_number(&line, "offset", &table->offset, problem) ||
 	    read_name(&line, "pool", table->pool, sizeof(table->pool), problem))
 		return -1;
@@ -233,24 +222,17 @@ static int check_format(struct span word, struct problem *problem)
 			   span_show(word, shown));
 }
 
-/**
- * parse_status() - read a status line
+/*
+ * Read a status line.
  * @text: the words after the target's name
- * @status: the result
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_status(const char *text, struct ioband_status *status,
-		 struct problem *problem)
+int parse_status(const char *text, struct ioband_status *status, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "pool", WORD, status->pool, sizeof(status->pool), REQUIRED },
 		{ "mode", WORD, status->mode, sizeof(status->mode), REQUIRED },
-		{ "measure", WORD, status->measure, sizeof(status->measure),
-		  REQUIRED },
-		{ "state", WORD, status->state, sizeof(status->state),
-		  REQUIRED },
+		{ "measure", WORD, status->measure, sizeof(status->measure), REQUIRED },
+		{ "state", WORD, status->state, sizeof(status->state), REQUIRED },
 		{ "depth", NUMBERS, &status->depth, 1, REQUIRED },
 		{ "groups", NUMBERS, &status->groups, 1, REQUIRED },
 		{ "active", NUMBERS, &status->active, 1, REQUIRED },
@@ -260,8 +242,7 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
 		{ "piece", NUMBERS, &status->piece_bytes, 1, OPTIONAL },
 		{ "brake", NUMBERS, &status->brake_bytes_per_s, 1, OPTIONAL },
-		{ "writes_starved", NUMBERS, &status->writes_starved, 1,
-		  OPTIONAL },
+		{ "writes_starved", NUMBERS, &status->writes_starved, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -275,8 +256,7 @@ int parse_status(const char *text, struct ioband_status *status,
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-typedef int (*line_reader)(struct span line, void *list,
-			   struct problem *problem);
+typedef int (*line_reader)(struct span line, void *list, struct problem *problem);
 
 static bool read_end(struct span line, struct page_end *end)
 {
@@ -291,8 +271,7 @@ static bool read_end(struct span line, struct page_end *end)
 	return end->more;
 }
 
-static int read_title(struct span *rest, const char *kind,
-		      struct problem *problem)
+static int read_title(struct span *rest, const char *kind, struct problem *problem)
 {
 	struct span line, word;
 
@@ -301,8 +280,7 @@ static int read_title(struct span *rest, const char *kind,
 	if (check_format(word, problem))
 		return -1;
 	if (!span_word(&line, &word) || !span_is(word, kind))
-		return problem_set(problem, "the first line is not '" FORMAT
-				   " %s'", kind);
+		return problem_set(problem, "the first line is not '" FORMAT " %s'", kind);
 	return 0;
 }
 
@@ -328,12 +306,9 @@ static int read_page(const char *text, const char *kind, line_reader reader,
 
 static struct ioband_group *append_group(struct groups *groups)
 {
-	struct ioband_group *group;
-
 	groups->v = xgrow(groups->v, groups->n, sizeof(*groups->v));
-	group = &groups->v[groups->n++];
-	memset(group, 0, sizeof(*group));
-	return group;
+	groups->v[groups->n] = (struct ioband_group){ .path = NULL };
+	return &groups->v[groups->n++];
 }
 
 static int read_group(struct span line, void *list, struct problem *problem)
@@ -351,35 +326,26 @@ static int read_group(struct span line, void *list, struct problem *problem)
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
 	    read_number(&line, "parent", &group->parent, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_groups() - read a page of the message "groups"
- * @text: the page
+/*
+ * Read a page of the message "groups".
  * @groups: struct groups, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_groups(const char *text, void *groups, struct page_end *end,
-		 struct problem *problem)
+int parse_groups(const char *text, void *groups, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "groups", read_group, groups, end, problem);
 }
 
 static struct ioband_preset *append_preset(struct presets *presets)
 {
-	struct ioband_preset *preset;
-
 	presets->v = xgrow(presets->v, presets->n, sizeof(*presets->v));
-	preset = &presets->v[presets->n++];
-	memset(preset, 0, sizeof(*preset));
-	return preset;
+	presets->v[presets->n] = (struct ioband_preset){ .path = NULL };
+	return &presets->v[presets->n++];
 }
 
 static int read_preset(struct span line, void *list, struct problem *problem)
@@ -396,23 +362,17 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 	};
 
 	if (read_number(&line, "sequence number", &seq, problem) ||
-	    read_name(&line, "tree", preset->tree, sizeof(preset->tree),
-		      problem))
+	    read_name(&line, "tree", preset->tree, sizeof(preset->tree), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_presets() - read a page of the message "presets"
- * @text: the page
+/*
+ * Read a page of the message "presets".
  * @presets: struct presets, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_presets(const char *text, void *presets, struct page_end *end,
-		  struct problem *problem)
+int parse_presets(const char *text, void *presets, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "presets", read_preset, presets, end, problem);
 }
@@ -423,7 +383,7 @@ static struct group_stats *append_stats(struct stats *stats)
 
 	stats->v = xgrow(stats->v, stats->n, sizeof(*stats->v));
 	group = &stats->v[stats->n++];
-	memset(group, 0, sizeof(*group));
+	*group = (struct group_stats){ .seq = 0 };
 	for (int op = 0; op < OPS; op++)
 		group->now[op].inflight = NOT_TOLD;
 	return group;
@@ -435,44 +395,29 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 	const struct field fields[] = {
 		{ "held", NUMBERS, group->held, AMOUNTS, REQUIRED },
 		{ "inflight", NUMBERS, &group->inflight, 1, REQUIRED },
-		{ "read", NUMBERS, &group->op[READ], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "write", NUMBERS, &group->op[WRITE], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "discard", NUMBERS, &group->op[DISCARD], OP_STATS_NUMBERS,
-		  OPTIONAL },
-		{ "read.held", NUMBERS, group->now[READ].held, AMOUNTS,
-		  OPTIONAL },
-		{ "read.inflight", NUMBERS, &group->now[READ].inflight, 1,
-		  OPTIONAL },
-		{ "write.held", NUMBERS, group->now[WRITE].held, AMOUNTS,
-		  OPTIONAL },
-		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1,
-		  OPTIONAL },
-		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS,
-		  OPTIONAL },
-		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1,
-		  OPTIONAL },
+		{ "read", NUMBERS, &group->op[READ], OP_STATS_NUMBERS, OPTIONAL },
+		{ "write", NUMBERS, &group->op[WRITE], OP_STATS_NUMBERS, OPTIONAL },
+		{ "discard", NUMBERS, &group->op[DISCARD], OP_STATS_NUMBERS, OPTIONAL },
+		{ "read.held", NUMBERS, group->now[READ].held, AMOUNTS, OPTIONAL },
+		{ "read.inflight", NUMBERS, &group->now[READ].inflight, 1, OPTIONAL },
+		{ "write.held", NUMBERS, group->now[WRITE].held, AMOUNTS, OPTIONAL },
+		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1, OPTIONAL },
+		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS, OPTIONAL },
+		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_stats() - read a page of the message "stats"
- * @text: the page
+/*
+ * Read a page of the message "stats".
  * @stats: struct stats, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_stats(const char *text, void *stats, struct page_end *end,
-		struct problem *problem)
+int parse_stats(const char *text, void *stats, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "stats", read_stats, stats, end, problem);
 }
@@ -483,7 +428,7 @@ static struct group_latency *append_latency(struct latency *latency)
 
 	latency->v = xgrow(latency->v, latency->n, sizeof(*latency->v));
 	group = &latency->v[latency->n++];
-	memset(group, 0, sizeof(*group));
+	*group = (struct group_latency){ .seq = 0 };
 	for (int op = 0; op < OPS; op++) {
 		group->wait_ns[op] = NO_SUM;
 		group->service_ns[op] = NO_SUM;
@@ -495,55 +440,37 @@ static int read_latency(struct span line, void *list, struct problem *problem)
 {
 	struct group_latency *group = append_latency(list);
 	const struct field fields[] = {
-		{ "read.wait", NUMBERS, group->wait[READ], HISTOGRAM_SLOTS,
-		  OPTIONAL },
-		{ "read.service", NUMBERS, group->service[READ],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "write.wait", NUMBERS, group->wait[WRITE], HISTOGRAM_SLOTS,
-		  OPTIONAL },
-		{ "write.service", NUMBERS, group->service[WRITE],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "discard.wait", NUMBERS, group->wait[DISCARD],
-		  HISTOGRAM_SLOTS, OPTIONAL },
-		{ "discard.service", NUMBERS, group->service[DISCARD],
-		  HISTOGRAM_SLOTS, OPTIONAL },
+		{ "read.wait", NUMBERS, group->wait[READ], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "read.service", NUMBERS, group->service[READ], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "write.wait", NUMBERS, group->wait[WRITE], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "write.service", NUMBERS, group->service[WRITE], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "discard.wait", NUMBERS, group->wait[DISCARD], HISTOGRAM_SLOTS, OPTIONAL },
+		{ "discard.service", NUMBERS, group->service[DISCARD], HISTOGRAM_SLOTS, OPTIONAL },
 		{ "read.wait_ns", NUMBERS, &group->wait_ns[READ], 1, OPTIONAL },
-		{ "read.service_ns", NUMBERS, &group->service_ns[READ], 1,
-		  OPTIONAL },
-		{ "write.wait_ns", NUMBERS, &group->wait_ns[WRITE], 1,
-		  OPTIONAL },
-		{ "write.service_ns", NUMBERS, &group->service_ns[WRITE], 1,
-		  OPTIONAL },
-		{ "discard.wait_ns", NUMBERS, &group->wait_ns[DISCARD], 1,
-		  OPTIONAL },
-		{ "discard.service_ns", NUMBERS, &group->service_ns[DISCARD], 1,
-		  OPTIONAL },
+		{ "read.service_ns", NUMBERS, &group->service_ns[READ], 1, OPTIONAL },
+		{ "write.wait_ns", NUMBERS, &group->wait_ns[WRITE], 1, OPTIONAL },
+		{ "write.service_ns", NUMBERS, &group->service_ns[WRITE], 1, OPTIONAL },
+		{ "discard.wait_ns", NUMBERS, &group->wait_ns[DISCARD], 1, OPTIONAL },
+		{ "discard.service_ns", NUMBERS, &group->service_ns[DISCARD], 1, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
-	    read_name(&line, "group", group->name, sizeof(group->name),
-		      problem))
+	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_latency() - read a page of the message "latency"
- * @text: the page
+/*
+ * Read a page of the message "latency".
  * @latency: struct latency, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_latency(const char *text, void *latency, struct page_end *end,
-		  struct problem *problem)
+int parse_latency(const char *text, void *latency, struct page_end *end, struct problem *problem)
 {
 	return read_page(text, "latency", read_latency, latency, end, problem);
 }
 
-static int read_saved(struct span line, struct saved_weight *saved,
-		      struct problem *problem)
+static int read_saved(struct span line, struct saved_weight *saved, struct problem *problem)
 {
 	const struct field fields[] = {
 		{ "pool", WORD, saved->pool, sizeof(saved->pool), REQUIRED },
@@ -560,8 +487,7 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		return -1;
 	for (int bound = LATENCY; bound < BOUNDS; bound++) {
 		if (saved->bounds.latency_us[bound - LATENCY] > LATENCY_MAX_US)
-			return problem_set(problem,
-					   "the %s is not from 1 to %d microseconds",
+			return problem_set(problem, "the %s is not from 1 to %d microseconds",
 					   bound_kinds[bound].noun, LATENCY_MAX_US);
 	}
 	if (!saved->weight && !bounds_are_set(&saved->bounds))
@@ -571,16 +497,12 @@ static int read_saved(struct span line, struct saved_weight *saved,
 	return 0;
 }
 
-/**
- * parse_saved_weights() - read a file of weights
- * @text: the whole file
+/*
+ * Read a file of weights.
  * @weights: appended to, also before a failure
  * @problem: the error and its line
- *
- * Return: 0, or -1 with @problem set.
  */
-int parse_saved_weights(const char *text, struct saved_weights *weights,
-			struct problem *problem)
+int parse_saved_weights(const char *text, struct saved_weights *weights, struct problem *problem)
 {
 	struct span rest = span_of(text), line;
 	struct saved_weight *saved;
@@ -593,23 +515,16 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 		number++;
 		if (!line.length || *line.start == '#')
 			continue;
-		weights->v = xgrow(weights->v, weights->n,
-				   sizeof(*weights->v));
+		weights->v = xgrow(weights->v, weights->n, sizeof(*weights->v));
 		saved = &weights->v[weights->n++];
 		*saved = (struct saved_weight){ .line = number };
 		if (read_saved(line, saved, &inner))
-			return problem_set(problem, "line %zu: %.400s", number,
-					   inner.text);
+			return problem_set(problem, "line %zu: %.400s", number, inner.text);
 	}
 	return 0;
 }
 
-/**
- * parse_pool_name() - check the name of a pool
- * @text: the name
- *
- * Return: true if the kernel accepts it.
- */
+/* Check the name of a pool.  Return: true if the kernel accepts it. */
 bool parse_pool_name(const char *text)
 {
 	size_t length = 0;
@@ -617,8 +532,7 @@ bool parse_pool_name(const char *text)
 	while (isalnum((unsigned char)text[length]) ||
 	       (text[length] && strchr("_.:+-", text[length])))
 		length++;
-	return length && length < IOBAND_POOL_SIZE && !text[length] &&
-	       *text != '-';
+	return length && length < IOBAND_POOL_SIZE && !text[length] && *text != '-';
 }
 
 static bool is_device_number(struct span word)
@@ -626,20 +540,16 @@ static bool is_device_number(struct span word)
 	bool colon = false;
 
 	for (; word.length; word.start++, word.length--) {
-		if (!isdigit((unsigned char)*word.start) &&
-		    (colon || *word.start != ':'))
+		if (!isdigit((unsigned char)*word.start) && (colon || *word.start != ':'))
 			return false;
 		colon |= *word.start == ':';
 	}
 	return colon;
 }
 
-/**
- * parse_has_path() - check whether a multipath device has a path that works
- * @status: its status line, with <major>:<minor> and A (active) or F for each
- *	path
- *
- * Return: true if so.
+/*
+ * Check whether a multipath device has a path that works.
+ * @status: its status line, with <major>:<minor> and A (active) or F for each path
  */
 bool parse_has_path(const char *status)
 {
@@ -654,10 +564,9 @@ bool parse_has_path(const char *status)
 	return false;
 }
 
-/**
- * parse_depth() - check a value of depth
+/*
+ * Check a value of depth.
  * @text: "auto", <ios> or <ios>/<piece bytes>
- *
  * Return: true if the kernel accepts it.
  */
 bool parse_depth(const char *text)
@@ -677,11 +586,9 @@ bool parse_depth(const char *text)
 	return span_u64(ios, IOBAND_DEPTH_MAX, &number) && number;
 }
 
-/**
- * parse_is_unknown() - check whether the module does not know a message
+/*
+ * Check whether the module does not know a message.
  * @reason: the module's reason for refusing it
- * @message: the first word of the message
- *
  * Return: true if the module is older than the message.
  */
 bool parse_is_unknown(const char *reason, const char *message)
@@ -693,13 +600,9 @@ bool parse_is_unknown(const char *reason, const char *message)
 	return is;
 }
 
-/**
- * parse_kernel_log() - extract the text of ioband from a record of the kernel
- * log
+/*
+ * Extract the text of ioband from a record of the kernel log.
  * @record: as in /dev/kmsg: "priority,seq,time,flags;text\n key=..."
- * @sentence: the text of ioband
- * @size: bytes of @sentence
- *
  * Return: false if the record is not from ioband.
  */
 bool parse_kernel_log(const char *record, char *sentence, size_t size)
@@ -723,10 +626,6 @@ bool parse_kernel_log(const char *record, char *sentence, size_t size)
 	return true;
 }
 
-/**
- * groups_free() - free a list of groups
- * @groups: the list, left empty
- */
 void groups_free(struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++)
@@ -735,10 +634,6 @@ void groups_free(struct groups *groups)
 	*groups = (struct groups){ .n = 0 };
 }
 
-/**
- * presets_free() - free a list of presets
- * @presets: the list, left empty
- */
 void presets_free(struct presets *presets)
 {
 	for (size_t i = 0; i < presets->n; i++)
@@ -747,30 +642,21 @@ void presets_free(struct presets *presets)
 	*presets = (struct presets){ .n = 0 };
 }
 
-/**
- * stats_free() - free a list of statistics
- * @stats: the list, left empty
- */
+/* Free a list of statistics. */
 void stats_free(struct stats *stats)
 {
 	free(stats->v);
 	*stats = (struct stats){ .n = 0 };
 }
 
-/**
- * latency_free() - free a list of histograms
- * @latency: the list, left empty
- */
+/* Free a list of histograms. */
 void latency_free(struct latency *latency)
 {
 	free(latency->v);
 	*latency = (struct latency){ .n = 0 };
 }
 
-/**
- * saved_weights_free() - free a file of weights
- * @weights: the list, left empty
- */
+/* Free a file of weights. */
 void saved_weights_free(struct saved_weights *weights)
 {
 	for (size_t i = 0; i < weights->n; i++) {

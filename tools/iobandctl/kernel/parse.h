@@ -26,28 +26,17 @@
 #define IOBAND_CURSOR_SIZE 64
 #define IOBAND_PRESETS_MAX 4096	/* paths in a pool */
 
-/**
- * struct ioband_table - a table line, as the kernel prints it
- * @device: major and minor of the device below
- * @offset: first sector used on it
- * @pool: its pool
- * @mode: how bios are sorted into groups
- * @weight: of the device's own group
- * @measure: the resource that the groups of the pool share
- * @depth: bios in flight, or "auto"
- * @slice_ms: length of a slice, 0 for no slices
- * @writes_starved: reads of a group that may overtake its queued write
- */
+/* A table line, as the kernel prints it. */
 struct ioband_table {
-	uint64_t device[2];
-	uint64_t offset;
+	uint64_t device[2];	/* major and minor of the device below */
+	uint64_t offset;	/* first sector used on it */
 	char pool[IOBAND_POOL_SIZE];
-	char mode[IOBAND_WORD_SIZE];
-	uint64_t weight;
-	char measure[IOBAND_WORD_SIZE];
-	char depth[IOBAND_WORD_SIZE];
-	uint64_t slice_ms;
-	uint64_t writes_starved;
+	char mode[IOBAND_WORD_SIZE];	/* how bios are sorted into groups */
+	uint64_t weight;	/* of the device's own group */
+	char measure[IOBAND_WORD_SIZE];	/* the resource that the groups of the pool share */
+	char depth[IOBAND_WORD_SIZE];	/* bios in flight, or "auto" */
+	uint64_t slice_ms;	/* length of a slice, 0 for no slices */
+	uint64_t writes_starved;	/* reads of a group that may overtake its queued write */
 };
 
 /* The members of a pair <ios>,<bytes>. */
@@ -76,34 +65,22 @@ struct ioband_status {
 	uint64_t writes_starved;
 };
 
-/**
- * struct page_end - the end of a page of a list
- * @more: another page follows
- * @cursor: the argument that requests it
- */
+/* The end of a page of a list. */
 struct page_end {
-	bool more;
-	char cursor[IOBAND_CURSOR_SIZE];
+	bool more;	/* another page follows */
+	char cursor[IOBAND_CURSOR_SIZE];	/* the argument that requests it */
 };
 
-/**
- * struct ioband_group - one group of a pool
- * @seq: its number, unique in the life of the pool
- * @parent: seq of its parent; 0, which no group has, for root
- * @name: as in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>...
- * @weight: 1..10000, or IOBAND_WEIGHT_IDLE
- * @set: whether the weight was set (1) or is the default (0)
- * @path: path of a cgroup, from the root of its hierarchy; else NULL
- * @bounds: its maximum, minimum and latency target
- */
+/* One group of a pool. */
 struct ioband_group {
-	uint64_t seq;
-	uint64_t parent;
+	uint64_t seq;	/* its number, unique in the life of the pool */
+	uint64_t parent;	/* seq of its parent; 0, which no group has, for root */
+	/* As in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>... */
 	char name[IOBAND_GROUP_SIZE];
-	uint64_t weight;
-	uint64_t set;
-	char *path;
-	struct bounds bounds;
+	uint64_t weight;	/* 1..10000, or IOBAND_WEIGHT_IDLE */
+	uint64_t set;	/* whether the weight was set (1) or is the default (0) */
+	char *path;	/* path of a cgroup, from the root of its hierarchy; else NULL */
+	struct bounds bounds;	/* its maximum, minimum and latency target */
 };
 
 struct groups {
@@ -111,18 +88,13 @@ struct groups {
 	size_t n;
 };
 
-/**
- * struct ioband_preset - initial settings of the group of a path
- * @tree: root, or device:<major>:<minor> for that device's own tree
- * @path: of the cgroup, from the root of its hierarchy
- * @weight: 1..10000, or IOBAND_WEIGHT_IDLE; 0 for the default
- * @bounds: its maximum, minimum and latency target
- */
+/* Initial settings of the group of a path. */
 struct ioband_preset {
+	/* root, or device:<major>:<minor> for that device's own tree. */
 	char tree[IOBAND_GROUP_SIZE];
-	char *path;
-	uint64_t weight;
-	struct bounds bounds;
+	char *path;	/* of the cgroup, from the root of its hierarchy */
+	uint64_t weight;	/* 1..10000, or IOBAND_WEIGHT_IDLE; 0 for the default */
+	struct bounds bounds;	/* its maximum, minimum and latency target */
 };
 
 struct presets {
@@ -132,53 +104,36 @@ struct presets {
 
 enum { READ, WRITE, DISCARD, OPS };
 
-/**
- * struct op_stats - I/O of a group in one direction since the group was made
- * @ios: completed
- * @bytes: completed
- * @held_ios: I/Os of @ios that were queued
- * @wait_ns: total time in the queue
- * @service_ns: total time below ioband
- */
+extern const char *const op_names[OPS];
+
+/* I/O of a group in one direction since the group was made. */
 struct op_stats {
-	uint64_t ios;
-	uint64_t bytes;
-	uint64_t held_ios;
-	uint64_t wait_ns;
-	uint64_t service_ns;
+	uint64_t ios;	/* completed */
+	uint64_t bytes;	/* completed */
+	uint64_t held_ios;	/* I/Os of @ios that were queued */
+	uint64_t wait_ns;	/* total time in the queue */
+	uint64_t service_ns;	/* total time below ioband */
 };
 
 #define OP_STATS_NUMBERS (sizeof(struct op_stats) / sizeof(uint64_t))
 
-/**
- * struct op_now - outstanding I/O of a group in one direction
- * @held: I/Os and bytes queued
- * @inflight: I/Os in flight; NOT_TOLD from a module that does not count by
- *	direction
- */
+/* Outstanding I/O of a group in one direction. */
 struct op_now {
-	uint64_t held[AMOUNTS];
+	uint64_t held[AMOUNTS];	/* I/Os and bytes queued */
+	/* I/Os in flight; NOT_TOLD from a module that does not count by direction. */
 	uint64_t inflight;
 };
 
 #define NOT_TOLD UINT64_MAX
 
-/**
- * struct group_stats - the I/O of a group
- * @seq: of the group
- * @name: of the group
- * @held: I/Os and bytes queued now
- * @inflight: I/Os in flight now
- * @op: completed I/O by direction
- * @now: outstanding I/O by direction
- */
+/* The I/O of a group. */
 struct group_stats {
 	uint64_t seq;
 	char name[IOBAND_GROUP_SIZE];
-	uint64_t held[AMOUNTS];
-	uint64_t inflight;
-	struct op_stats op[OPS];
-	struct op_now now[OPS];
+	uint64_t held[AMOUNTS];	/* I/Os and bytes queued now */
+	uint64_t inflight;	/* I/Os in flight now */
+	struct op_stats op[OPS];	/* completed I/O by direction */
+	struct op_now now[OPS];	/* outstanding I/O by direction */
 };
 
 struct stats {
@@ -189,22 +144,15 @@ struct stats {
 #define HISTOGRAM_SLOTS 26
 #define NO_SUM UINT64_MAX	/* from a module that reports no sums */
 
-/**
- * struct group_latency - the histograms of a group
- * @seq: of the group
- * @name: of the group
- * @wait: time in the queue, by direction, see histogram.c
- * @service: time below ioband, by direction
- * @wait_ns: the sums of the times in @wait, or NO_SUM
- * @service_ns: the sums of the times in @service, or NO_SUM
- */
+/* The histograms of a group. */
 struct group_latency {
 	uint64_t seq;
 	char name[IOBAND_GROUP_SIZE];
+	/* Time in the queue, by direction, see histogram.c. */
 	uint64_t wait[OPS][HISTOGRAM_SLOTS];
-	uint64_t service[OPS][HISTOGRAM_SLOTS];
-	uint64_t wait_ns[OPS];
-	uint64_t service_ns[OPS];
+	uint64_t service[OPS][HISTOGRAM_SLOTS];	/* time below ioband, by direction */
+	uint64_t wait_ns[OPS];	/* the sums of the times in @wait, or NO_SUM */
+	uint64_t service_ns[OPS];	/* the sums of the times in @service, or NO_SUM */
 };
 
 struct latency {
@@ -212,22 +160,14 @@ struct latency {
 	size_t n;
 };
 
-/**
- * struct saved_weight - one line of a file of weights
- * @line: its number in the file, from 1
- * @pool: the pool of the group
- * @device: mapper name of the device with the group in its own tree; NULL for
- *	the pool's tree
- * @group: as on the command line
- * @weight: 1..10000, or IOBAND_WEIGHT_IDLE; 0 if the line has none
- * @bounds: the bounds in the line
- */
+/* One line of a file of weights. */
 struct saved_weight {
-	size_t line;
+	size_t line;	/* its number in the file, from 1 */
 	char pool[IOBAND_POOL_SIZE];
+	/* Mapper name of the device with the group in its own tree; NULL for the pool's tree. */
 	char *device;
-	char *group;
-	uint64_t weight;
+	char *group;	/* as on the command line */
+	uint64_t weight;	/* 1..10000, or IOBAND_WEIGHT_IDLE; 0 if the line has none */
 	struct bounds bounds;
 };
 
@@ -236,20 +176,13 @@ struct saved_weights {
 	size_t n;
 };
 
-int parse_table(const char *text, struct ioband_table *table,
-		struct problem *problem);
-int parse_status(const char *text, struct ioband_status *status,
-		 struct problem *problem);
-int parse_groups(const char *text, void *groups, struct page_end *end,
-		 struct problem *problem);
-int parse_presets(const char *text, void *presets, struct page_end *end,
-		  struct problem *problem);
-int parse_stats(const char *text, void *stats, struct page_end *end,
-		struct problem *problem);
-int parse_latency(const char *text, void *latency, struct page_end *end,
-		  struct problem *problem);
-int parse_saved_weights(const char *text, struct saved_weights *weights,
-			struct problem *problem);
+int parse_table(const char *text, struct ioband_table *table, struct problem *problem);
+int parse_status(const char *text, struct ioband_status *status, struct problem *problem);
+int parse_groups(const char *text, void *groups, struct page_end *end, struct problem *problem);
+int parse_presets(const char *text, void *presets, struct page_end *end, struct problem *problem);
+int parse_stats(const char *text, void *stats, struct page_end *end, struct problem *problem);
+int parse_latency(const char *text, void *latency, struct page_end *end, struct problem *problem);
+int parse_saved_weights(const char *text, struct saved_weights *weights, struct problem *problem);
 bool parse_pool_name(const char *text);
 bool parse_has_path(const char *status);
 bool parse_depth(const char *text);

@@ -6,14 +6,12 @@
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
 
-/**
- * mapper_reload() - give an ioband device another table
+/*
+ * Give an ioband device another table.
  * @device: its name, its size and its table
  * @problem: the failure, and the state in which it left the device
  *
  * The new table is checked before the old one goes; held bios go down first.
- *
- * Return: 0 or a negative errno.
  */
 int mapper_reload(const struct new_device *device, struct problem *problem)
 {

@@ -26,22 +26,17 @@ static bool same_words(const char *type, const char *left, const char *right)
 		length += strspn(left + length, " ");
 		length += strcspn(left + length, " ");
 	}
-	return !strncmp(left, right, length) &&
-	       (!right[length] || right[length] == ' ');
+	return !strncmp(left, right, length) && (!right[length] || right[length] == ' ');
 }
 
-/**
- * swap_same() - check whether two tables are the same
+/*
+ * Check whether two tables are the same.
  * @left: the table as it was loaded, or as the kernel prints it
- * @right: the other table
  *
- * Tables of ioband are the same if device below, offset and pool are; settings
- * do not count.
- *
- * Return: true if so.
+ * Tables of ioband are the same if device below, offset and pool are; settings do not
+ * count.
  */
-bool swap_same(const struct mapped_table *left,
-	       const struct mapped_table *right)
+bool swap_same(const struct mapped_table *left, const struct mapped_table *right)
 {
 	bool same = left->n == right->n;
 
@@ -74,26 +69,22 @@ static bool awaits(const char *name, const struct mapped_table *table)
 }
 
 /* Clear the loaded table unless it is another program's. */
-static int refuse(const struct swap *swap, const char *what,
-		  struct problem *problem)
+static int refuse(const struct swap *swap, const char *what, struct problem *problem)
 {
-	int error = awaits(swap->name, swap->loaded) ?
-		    mapper_clear(swap->name) : 0;
+	int error = awaits(swap->name, swap->loaded) ? mapper_clear(swap->name) : 0;
 
 	if (error)
 		problem_set(problem,
 			    "another program has %s; a table waits for its next resume: 'dmsetup clear %s'",
 			    what, swap->name);
 	else
-		problem_set(problem,
-			    "another program has %s meanwhile; nothing was changed",
-			    what);
+		problem_set(problem, "another program has %s meanwhile; nothing was changed", what);
 	return -EBUSY;
 }
 
 static int check(const struct swap *swap, struct problem *problem)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(swap->name, &state)) {
 		problem_set(problem, "it is gone");
@@ -104,15 +95,14 @@ static int check(const struct swap *swap, struct problem *problem)
 	if (!uses(swap->name, swap->own))
 		return refuse(swap, "given it another table", problem);
 	if (!awaits(swap->name, swap->loaded))
-		return refuse(swap, "replaced the table that was loaded for it",
-			      problem);
+		return refuse(swap, "replaced the table that was loaded for it", problem);
 	return 0;
 }
 
 /* The device may be suspended with either table.  Return it to its own table. */
 static int recover(const struct swap *swap)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 	int error = 0;
 
 	if (!mapper_state(swap->name, &state))
@@ -130,36 +120,31 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 {
 	const char *reason = kmsg_reason(-error);
 	int left = recover(swap);
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(swap->name, &state))
 		problem_set(problem, "%s; it is gone", reason);
 	else if (state.suspended)
-		problem_set(problem,
-			    "%s; %s is suspended: 'dmsetup resume %s'",
-			    reason, swap->name, swap->name);
+		problem_set(problem, "%s; %s is suspended: 'dmsetup resume %s'", reason, swap->name,
+			    swap->name);
 	else if (state.loaded)
-		problem_set(problem,
-			    "%s; a table waits for its next resume: 'dmsetup clear %s'",
+		problem_set(problem, "%s; a table waits for its next resume: 'dmsetup clear %s'",
 			    reason, swap->name);
 	else if (left || !uses(swap->name, swap->own))
-		problem_set(problem,
-			    "%s; it has not got its table back, see 'dmsetup table %s'",
+		problem_set(problem, "%s; it has not got its table back, see 'dmsetup table %s'",
 			    reason, swap->name);
 	else
 		problem_set(problem, "%s; it is as it was", reason);
 }
 
-/**
- * swap_tables() - make a device use the table that was loaded for it
+/*
+ * Make a device use the table that was loaded for it.
  * @swap: the device and its tables
  * @problem: the error, and the state of the device afterwards
  *
- * Signals stay blocked, because the kernel would stop the switch halfway on a
- * signal.  The program's memory is locked: the program may have to resume the
- * device that its pages would be read from.
- *
- * Return: 0 or a negative errno.
+ * Signals stay blocked, because the kernel would stop the switch halfway on a signal.  The
+ * program's memory is locked: the program may have to resume the device that its pages
+ * would be read from.
  */
 int swap_tables(const struct swap *swap, struct problem *problem)
 {

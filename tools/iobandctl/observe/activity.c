@@ -8,7 +8,6 @@
  * others leave.  Without others, they are equals.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "ioband/query.h"
@@ -16,9 +15,8 @@
 #include "observe/activity.h"
 #include "observe/sample.h"
 
-/**
- * activity_begin() - begin to collect active groups
- * @groups: the groups of the pool
+/*
+ * Begin to collect active groups.
  * @activity: the result, for activity_free()
  */
 void activity_begin(const struct groups *groups, struct activity *activity)
@@ -45,11 +43,7 @@ static void mark(struct activity *activity, uint64_t seq)
 		activity->any[group - groups->v] = true;
 }
 
-/**
- * activity_add_now() - add the groups with I/O queued or in flight
- * @activity: the collection
- * @stats: a sample
- */
+/* Add the groups with I/O queued or in flight. */
 void activity_add_now(struct activity *activity, const struct stats *stats)
 {
 	for (size_t i = 0; i < stats->n; i++) {
@@ -58,9 +52,8 @@ void activity_add_now(struct activity *activity, const struct stats *stats)
 	}
 }
 
-/**
- * activity_add() - add the groups that did I/O
- * @activity: the collection
+/*
+ * Add the groups that did I/O.
  * @stats: I/O done in an interval, and I/O queued and in flight at its end
  */
 void activity_add(struct activity *activity, const struct stats *stats)
@@ -72,8 +65,7 @@ void activity_add(struct activity *activity, const struct stats *stats)
 	}
 }
 
-static size_t place_of_parent(const struct activity *activity,
-			      const struct ioband_group *group)
+static size_t place_of_parent(const struct activity *activity, const struct ioband_group *group)
 {
 	const struct groups *groups = activity->groups;
 	const struct ioband_group *parent = tree_parent(groups, group);
@@ -81,10 +73,7 @@ static size_t place_of_parent(const struct activity *activity,
 	return parent ? (size_t)(parent - groups->v) : groups->n;
 }
 
-/**
- * activity_end() - compute the weights after the last group was added
- * @activity: the collection
- */
+/* Compute the weights after the last group was added. */
 void activity_end(struct activity *activity)
 {
 	const struct groups *groups = activity->groups;
@@ -97,19 +86,14 @@ void activity_end(struct activity *activity)
 			activity->rivals[i]++;
 		}
 		if (activity->any[i]) {
-			activity->weights[above] +=
-				weight_number(groups->v[i].weight);
-			activity->idle[above] +=
-				groups->v[i].weight == IOBAND_WEIGHT_IDLE;
+			activity->weights[above] += weight_number(groups->v[i].weight);
+			activity->idle[above] += groups->v[i].weight == IOBAND_WEIGHT_IDLE;
 			activity->rivals[above]++;
 		}
 	}
 }
 
-/**
- * activity_free() - free a collection
- * @activity: the collection
- */
+/* Free a collection. */
 void activity_free(struct activity *activity)
 {
 	free(activity->own);
@@ -119,12 +103,10 @@ void activity_free(struct activity *activity)
 	free(activity->rivals);
 }
 
-/**
- * activity_competing() - sum of the competing weights at a group's level
- * @activity: the collection of its pool
+/*
+ * Sum of the competing weights at a group's level.
  * @group: a sound group; it counts even without I/O
  * @rivals: number of competitors besides @group; may be NULL
- *
  * Return: the sum of the weights; if all are idle, their number.
  */
 uint64_t activity_competing(const struct activity *activity,
@@ -137,27 +119,22 @@ uint64_t activity_competing(const struct activity *activity,
 		*rivals = activity->rivals[above] - counted;
 	if (group->weight == IOBAND_WEIGHT_IDLE && !activity->weights[above])
 		return activity->idle[above] + !counted;
-	return activity->weights[above] +
-	       (counted ? 0 : weight_number(group->weight));
+	return activity->weights[above] + (counted ? 0 : weight_number(group->weight));
 }
 
-/**
- * activity_yields() - check whether a group is idle beside others that are not
- * @activity: the collection of its pool
+/*
+ * Check whether a group is idle beside others that are not.
  * @group: a sound group
- *
  * Return: true if so: it gets what the others leave.
  */
-bool activity_yields(const struct activity *activity,
-		     const struct ioband_group *group)
+bool activity_yields(const struct activity *activity, const struct ioband_group *group)
 {
 	return group->weight == IOBAND_WEIGHT_IDLE &&
 	       activity->weights[place_of_parent(activity, group)];
 }
 
 /* The share by weight of a group and the groups below it among its rivals. */
-static double part_of(const struct activity *activity,
-		      const struct ioband_group *group)
+static double part_of(const struct activity *activity, const struct ioband_group *group)
 {
 	uint64_t weight = group->weight == IOBAND_WEIGHT_IDLE ?
 			  !activity_yields(activity, group) : group->weight;
@@ -165,15 +142,8 @@ static double part_of(const struct activity *activity,
 	return weight / (double)activity_competing(activity, group, NULL);
 }
 
-/**
- * activity_part_pct() - share by weight of a group and the groups below it
- * @activity: the collection of its pool
- * @group: the group
- *
- * Return: percent of the pool.
- */
-double activity_part_pct(const struct activity *activity,
-			 const struct ioband_group *group)
+/* Share by weight of a group and the groups below it.  Return: percent of the pool. */
+double activity_part_pct(const struct activity *activity, const struct ioband_group *group)
 {
 	double pct = 100;
 
@@ -184,15 +154,8 @@ double activity_part_pct(const struct activity *activity,
 	return pct;
 }
 
-/**
- * activity_own_pct() - share by weight of a group without the groups below it
- * @activity: the collection of its pool
- * @group: the group
- *
- * Return: percent of the pool.
- */
-double activity_own_pct(const struct activity *activity,
-			const struct ioband_group *group)
+/* Share by weight of a group without the groups below it.  Return: percent of the pool. */
+double activity_own_pct(const struct activity *activity, const struct ioband_group *group)
 {
 	size_t place = group - activity->groups->v;
 	uint64_t weights = activity->weights[place];

@@ -41,7 +41,7 @@ static void say_share(const struct explanation *it, const char *measure,
 		it->done.ios / it->seconds);
 	if (it->by_time)
 		fprintf(text,
-			"The pool shares the time of its devices, of which nobody counts who had how much.\n");
+			"The pool shares the time of its devices, which is not measured by group.\n");
 }
 
 static void say_weights(const struct explanation *it, FILE *text)
@@ -100,10 +100,10 @@ static void say_bound(const struct explain_bound *it, enum bound bound,
 	char *rate = rate_text(&it->group->bounds.of[bound], bound, it->rate);
 	char done[RATE_SIZE];
 
-	fprintf(text, "  %s %s %s %s%s: it was %s, %.1f %%\n",
-		name_of(it->group),
-		bound == MAXIMUM ? "may" : "is promised to",
-		reads ? "read" : "write", rate, unit,
+	fprintf(text, "  %s %s %s %s%s%s: it was %s, %.1f %%\n",
+		name_of(it->group), bound == MAXIMUM ? "may" : "is to",
+		reads ? "read" : "write", bound == MAXIMUM ? "" : "at least ",
+		rate, unit,
 		format_rate(it->per_s, it->rate, is_decimal(rate), done),
 		it->used_pct);
 	free(rate);
@@ -112,8 +112,10 @@ static void say_bound(const struct explain_bound *it, enum bound bound,
 static void say_bounds(const struct explanation *it, FILE *text)
 {
 	static const char *const titles[RATE_BOUNDS] = {
-		[MAXIMUM] = "Maxima that hold for it, and what went, with all below them:",
-		[MINIMUM] = "Minima that it is promised, and what went, with all below them:",
+		[MAXIMUM] =
+			"Maxima of it and of groups above, and the rates of all groups that they cover:",
+		[MINIMUM] =
+			"Minima of it and of groups above, and the rates of all groups that they cover:",
 	};
 
 	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
@@ -176,9 +178,9 @@ static void say_brake(const struct explanation *it, FILE *text)
 	char brake[FORMAT_SIZE], took[FORMAT_SIZE];
 
 	fprintf(text,
-		"The brake holds it: %s get %s/s in all for now, for %s, where %s took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
+		"A latency target throttles it: %s get %s/s in all for now, for %s, where %s took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
 		braking->of_pool ? "writes in the pool" :
-				   "those who are held back",
+				   "the throttled groups",
 		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
 		braking->bound == LATENCY ? "reads" : "synchronous writes",
@@ -251,17 +253,17 @@ static void say_unmet(const struct explanation *it, FILE *text)
 	free(rate);
 
 	if (minimum->group == explained(it))
-		fputs("It gets less than it is promised", text);
+		fputs("It gets less than its minimum", text);
 	else
-		fprintf(text, "%s, above it, gets less than it is promised",
+		fprintf(text, "%s, above it, gets less than its minimum",
 			name_of(minimum->group));
 	fprintf(text,
-		" (%s), though such I/O was held all the time.  In the pool at least %s of it are promised to those that had I/O held, and %s went",
+		" (%s), though such I/O was held all the time.  In the pool the minima of groups with I/O held come to at least %s, and all groups had %s",
 		rate_names[minimum->rate],
 		format_rate(it->due_per_s, minimum->rate, decimal, due),
 		format_rate(it->all_per_s, minimum->rate, decimal, all));
 	if (it->due_per_s > it->all_per_s)
-		fputs(": the devices do not do what is promised.\n", text);
+		fputs(": the devices are too slow for the minima.\n", text);
 	else
 		fputs(": see whether it is so over a longer --interval.\n",
 		      text);
@@ -270,7 +272,7 @@ static void say_unmet(const struct explanation *it, FILE *text)
 static void say_promised(const struct explanation *it, FILE *text)
 {
 	fprintf(text,
-		"That is less than its weights give, though it had I/O held at %u of %u looks: what others are promised goes first.  ",
+		"That is less than its weights give, though it had I/O held at %u of %u looks: the minima of other groups go first.  ",
 		it->held_looks, it->looks);
 	for (size_t i = 0; i < it->n_promised && i < OTHERS_MAX; i++)
 		fprintf(text, "%s%s got %.1f %% where its weights give it %.1f %%",
@@ -338,7 +340,7 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		break;
 	case VERDICT_SHORT:
 		fprintf(text,
-			"That is less than its weights give, though it had I/O held at %u of %u looks.  Either it did not ask for more all the time, or it pays for I/O that went ahead of its turn (metadata, journal, swap): see whether it is so over a longer --interval.\n",
+			"That is less than its weights give, though it had I/O held at %u of %u looks.  Either it did not ask for more all the time, or it pays for I/O that bypassed its queue (metadata, journal, swap): see whether it is so over a longer --interval.\n",
 			it->held_looks, n);
 		break;
 	case VERDICT_YIELDS:

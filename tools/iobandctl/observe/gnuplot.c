@@ -62,39 +62,31 @@ static int start(int input, int output, int said, pid_t *child)
 	if (!error)
 		error = posix_spawn_file_actions_adddup2(&actions, said, 2);
 	if (!error)
-		error = posix_spawnp(child, argv[0], &actions, NULL, argv,
-				     environ);
+		error = posix_spawnp(child, argv[0], &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
 }
 
-/**
- * gnuplot_run() - draw an image
+/*
+ * Draw an image.
  * @script: a file; read from its beginning
- * @output: gets the image
- *
- * Return: an exit code; errors have been reported.
  */
 int gnuplot_run(FILE *script, int output)
 {
 	int said, error, status, code;
 	pid_t child;
 
-	if (fflush(script) || ferror(script) ||
-	    lseek(fileno(script), 0, SEEK_SET) < 0)
-		return fail(EXIT_FAILED, "cannot write for gnuplot: %s",
-			    strerror(errno));
+	if (fflush(script) || ferror(script) || lseek(fileno(script), 0, SEEK_SET) < 0)
+		return fail(EXIT_FAILED, "cannot write for gnuplot: %s", strerror(errno));
 	said = memfd_create("gnuplot-said", MFD_CLOEXEC);
 	if (said < 0)
-		return fail(EXIT_FAILED, "cannot run gnuplot: %s",
-			    strerror(errno));
+		return fail(EXIT_FAILED, "cannot run gnuplot: %s", strerror(errno));
 	error = start(fileno(script), output, said, &child);
 	if (error == ENOENT)
 		code = fail(EXIT_MISSING,
 			    "gnuplot, which draws, is not installed; install the package gnuplot-nox");
 	else if (error)
-		code = fail(exit_code_of(error), "cannot run gnuplot: %s",
-			    strerror(error));
+		code = fail(exit_code_of(error), "cannot run gnuplot: %s", strerror(error));
 	else if (waitpid(child, &status, 0) < 0)
 		code = fail(EXIT_FAILED, "gnuplot is lost: %s", strerror(errno));
 	else

@@ -14,29 +14,23 @@ static uint64_t slot_start_ns(int slot)
 	return slot ? UNIT_NS << (slot - 1) : 0;
 }
 
-/**
- * histogram_end() - end of a slot
- * @slot: the slot
- *
- * Return: the exclusive bound of the slot in ns; for the last slot, which has
- *	no end, its start.
+/*
+ * End of a slot.  Return: the exclusive bound of the slot in ns; for the last slot, which
+ * has no end, its start.
  */
 uint64_t histogram_end(int slot)
 {
 	return slot_start_ns(slot + (slot < HISTOGRAM_SLOTS - 1));
 }
 
-/**
- * histogram_percentile() - a percentile of the latencies
- * @slots: the counts
+/*
+ * A percentile of the latencies.
  * @percent: above 0, at most 100
- * @ns: the percentile, with I/Os evenly spread within their slot; in the last
- *	slot at least 17 s
- *
+ * @ns: the percentile, with I/Os evenly spread within their slot; in the last slot at least
+ *	17 s
  * Return: false if the histogram is empty.
  */
-bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
-			  uint64_t *ns)
+bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent, uint64_t *ns)
 {
 	double total = 0, rank, below = 0;
 	int slot, last = -1;
@@ -58,11 +52,9 @@ bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
 	return true;
 }
 
-/**
- * histogram_max() - an upper bound of the latencies
- * @slots: the counts
+/*
+ * An upper bound of the latencies.
  * @ns: the end of the last slot in use; for the slot without an end, its start
- *
  * Return: false if the histogram is empty.
  */
 bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
@@ -76,13 +68,11 @@ bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
 	return false;
 }
 
-/**
- * histogram_add() - add one histogram to another
+/*
+ * Add one histogram to another.
  * @sum: the histogram that grows
- * @slots: the summand
  */
-void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
-		   const uint64_t slots[HISTOGRAM_SLOTS])
+void histogram_add(uint64_t sum[HISTOGRAM_SLOTS], const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	for (int slot = 0; slot < HISTOGRAM_SLOTS; slot++)
 		sum[slot] += slots[slot];
@@ -96,8 +86,7 @@ void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
  * The kernel drops the histograms of an idle group and starts them anew.  If
  * any slot has decreased, @now already is the count since then.
  */
-void histogram_since(uint64_t now[HISTOGRAM_SLOTS],
-		     const uint64_t before[HISTOGRAM_SLOTS])
+void histogram_since(uint64_t now[HISTOGRAM_SLOTS], const uint64_t before[HISTOGRAM_SLOTS])
 {
 	int slot;
 

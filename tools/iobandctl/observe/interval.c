@@ -11,8 +11,7 @@
 #define INTERVAL_MAX_S 86400.0
 #define DURATION_MAX_S 31536000.0	/* a year */
 
-static int seconds_of(const char *option, const char *text, double max_s,
-		      double *seconds)
+static int seconds_of(const char *option, const char *text, double max_s, double *seconds)
 {
 	double asked;
 	char *end;
@@ -27,39 +26,31 @@ static int seconds_of(const char *option, const char *text, double max_s,
 	return EXIT_OK;
 }
 
-/**
- * interval_of() - read the option --interval
+/*
+ * Read the option --interval.
  * @args: the command line
  * @interval_s: the result in seconds; left as it is without the option
- *
- * Return: an exit code; errors have been reported.
  */
 int interval_of(const struct args *args, double *interval_s)
 {
-	return seconds_of("interval", args->value[OPTION_INTERVAL],
-			  INTERVAL_MAX_S, interval_s);
+	return seconds_of("interval", args->value[OPTION_INTERVAL], INTERVAL_MAX_S, interval_s);
 }
 
-/**
- * interval_duration_of() - read the option --duration
+/*
+ * Read the option --duration.
  * @args: the command line
  * @duration_s: the result in seconds; left as it is without the option
- *
- * Return: an exit code; errors have been reported.
  */
 int interval_duration_of(const struct args *args, double *duration_s)
 {
-	return seconds_of("duration", args->value[OPTION_DURATION],
-			  DURATION_MAX_S, duration_s);
+	return seconds_of("duration", args->value[OPTION_DURATION], DURATION_MAX_S, duration_s);
 }
 
-/**
- * interval_next() - time of the next sample
+/*
+ * Time of the next sample.
  * @last_ns: scheduled time of the last sample, of sample_clock()
  * @interval_s: distance of samples
- *
- * Return: an interval after @last_ns; if that time is over, an interval after
- *	now.
+ * Return: an interval after @last_ns; if that time is over, an interval after now.
  */
 uint64_t interval_next(uint64_t last_ns, double interval_s)
 {
@@ -77,18 +68,15 @@ uint64_t interval_next(uint64_t last_ns, double interval_s)
  */
 void interval_sleep(uint64_t until_ns)
 {
-	struct timespec then = { .tv_sec = until_ns / NS_PER_S,
-				 .tv_nsec = until_ns % NS_PER_S };
+	struct timespec then = { .tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) ==
-	       EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
 		;
 }
 
-/**
- * interval_end_signals() - block signals that end the program, for interval_wait()
- * @signals: the result: SIGINT, SIGTERM and SIGHUP, without ignored ones
- *	(nohup)
+/*
+ * Block signals that end the program, for interval_wait().
+ * @signals: the result: SIGINT, SIGTERM and SIGHUP, without ignored ones (nohup)
  */
 void interval_end_signals(sigset_t *signals)
 {
@@ -97,18 +85,16 @@ void interval_end_signals(sigset_t *signals)
 
 	sigemptyset(signals);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (!sigaction(ends[i], NULL, &action) &&
-		    action.sa_handler != SIG_IGN)
+		if (!sigaction(ends[i], NULL, &action) && action.sa_handler != SIG_IGN)
 			sigaddset(signals, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-/**
- * interval_wait() - sleep, or return at a signal
+/*
+ * Sleep, or return at a signal.
  * @until_ns: end of the sleep, of sample_clock()
  * @signals: of interval_end_signals()
- *
  * Return: true if a signal asks the program to end.
  */
 bool interval_wait(uint64_t until_ns, const sigset_t *signals)

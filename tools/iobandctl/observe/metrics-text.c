@@ -24,34 +24,33 @@
 #include "observe/histogram.h"
 #include "observe/metrics-text.h"
 
-static const char *const op_names[OPS] = { "read", "write", "discard" };
-
-/**
- * struct page - a text being written
- * @stream: its destination
- * @openmetrics: the format is OpenMetrics
- */
-struct page {
-	FILE *stream;
-	bool openmetrics;
+/* The name of a family of samples, and its comments. */
+struct figure {
+	const char *name;
+	const char *unit;
+	const char *help;
 };
 
-static void family(const struct page *page, const char *name, const char *type,
-		   const char *unit, const char *help)
+/* A text being written. */
+struct page {
+	FILE *stream;
+	bool openmetrics;	/* the format is OpenMetrics */
+};
+
+static void family(const struct page *page, const char *type, const struct figure *figure)
 {
+	const char *name = figure->name, *help = figure->help;
 	bool is_info = !strcmp(type, "info");
-	const char *suffix = is_info ? "_info" :
-			     !strcmp(type, "counter") ? "_total" : "";
+	const char *suffix = is_info ? "_info" : !strcmp(type, "counter") ? "_total" : "";
 
 	if (!page->openmetrics) {
 		fprintf(page->stream, "# HELP %s%s %s\n", name, suffix, help);
-		fprintf(page->stream, "# TYPE %s%s %s\n", name, suffix,
-			is_info ? "gauge" : type);
+		fprintf(page->stream, "# TYPE %s%s %s\n", name, suffix, is_info ? "gauge" : type);
 		return;
 	}
 	fprintf(page->stream, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(page->stream, "# UNIT %s %s\n", name, unit);
+	if (figure->unit)
+		fprintf(page->stream, "# UNIT %s %s\n", name, figure->unit);
 	fprintf(page->stream, "# HELP %s %s\n", name, help);
 }
 
@@ -85,25 +84,35 @@ static void print_count(FILE *stream, uint64_t count)
 
 static void write_about(const struct metrics *metrics, const struct page *page)
 {
-	family(page, "ioband_build", "info", NULL,
-	       "Versions of iobandctl and of the kernel's target.");
-	fprintf(page->stream,
-		"ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
+	static const struct figure build = {
+		"ioband_build", NULL, "Versions of iobandctl and of the kernel's target."
+	};
+	static const struct figure success = {
+		"ioband_last_success_timestamp_seconds", "seconds",
+		"When these figures were read, since 1970."
+	};
+	static const struct figure running = {
+		"ioband_watch_running", NULL, "Whether iobandctl watch runs."
+	};
+
+	family(page, "info", &build);
+	fprintf(page->stream, "ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
 		VERSION, metrics->target_version);
-	family(page, "ioband_last_success_timestamp_seconds", "gauge",
-	       "seconds", "When these figures were read, since 1970.");
-	fputs("ioband_last_success_timestamp_seconds", page->stream);
+	family(page, "gauge", &success);
+	fputs(success.name, page->stream);
 	print_seconds(page->stream, metrics->now_ns);
-	family(page, "ioband_watch_running", "gauge", NULL,
-	       "Whether iobandctl watch runs.");
-	fputs("ioband_watch_running", page->stream);
+	family(page, "gauge", &running);
+	fputs(running.name, page->stream);
 	print_count(page->stream, metrics->is_watched);
 }
 
 static void write_devices(const struct metrics *metrics, const struct page *page)
 {
-	family(page, "ioband_device_suspended", "gauge", NULL,
-	       "Whether no I/O passes the ioband device.");
+	static const struct figure suspended = {
+		"ioband_device_suspended", NULL, "Whether no I/O passes the ioband device."
+	};
+
+	family(page, "gauge", &suspended);
 	for (size_t i = 0; i < metrics->devices.n; i++) {
 		const struct ioband_device *device = &metrics->devices.v[i];
 		char *name;
@@ -113,8 +122,7 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 		name = escape(device->dm->name);
 		fprintf(page->stream,
 			"ioband_device_suspended{pool=\"%s\",device=\"%s\",mode=\"%s\"} %d\n",
-			device->table.pool, name, device->table.mode,
-			device->dm->suspended);
+			device->table.pool, name, device->table.mode, device->dm->suspended);
 		free(name);
 	}
 }
@@ -122,11 +130,7 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 enum pool_figure { SHARED, DEVICES, GROUPS, ACTIVE, DEPTH, PIECE, SLICE,
 	WRITES_STARVED, BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} pool_figures[] = {
+static const struct figure pool_figures[] = {
 	[SHARED] = { "ioband_pool_shared", NULL,
 		"Whether groups compete, so that I/O is held and ordered." },
 	[DEVICES] = { "ioband_pool_devices", NULL, "Devices in the pool." },
@@ -142,7 +146,7 @@ static const struct {
 	[WRITES_STARVED] = { "ioband_pool_writes_starved", NULL,
 		"How many reads of a group go before a write that waits." },
 	[BRAKE] = { "ioband_pool_brake_bytes_per_second", "bytes_per_second",
-		"What those get who are held back for latency; 0: nobody." },
+		"Rate of all groups that a latency target throttles; 0: none." },
 	[INFLIGHT_IOS] = { "ioband_pool_inflight_ios", "ios",
 		"I/Os in flight, while groups compete." },
 	[INFLIGHT_BYTES] = { "ioband_pool_inflight_bytes", "bytes",
@@ -151,47 +155,33 @@ static const struct {
 	[HELD_BYTES] = { "ioband_pool_held_bytes", "bytes", "Bytes held now." },
 };
 
-static uint64_t pool_figure(const struct ioband_status *status,
-			    enum pool_figure figure)
+static uint64_t pool_figure(const struct ioband_status *status, enum pool_figure figure)
 {
-	switch (figure) {
-	case SHARED:
-		return !strcmp(status->state, "shared");
-	case DEVICES:
-		return status->devices;
-	case GROUPS:
-		return status->groups;
-	case ACTIVE:
-		return status->active;
-	case DEPTH:
-		return status->depth;
-	case PIECE:
-		return status->piece_bytes;
-	case WRITES_STARVED:
-		return status->writes_starved;
-	case BRAKE:
-		return status->brake_bytes_per_s;
-	case INFLIGHT_IOS:
-		return status->inflight[IOS];
-	case INFLIGHT_BYTES:
-		return status->inflight[BYTES];
-	case HELD_IOS:
-		return status->held[IOS];
-	case HELD_BYTES:
-		return status->held[BYTES];
-	default:
-		return status->slice_ms;
-	}
+	const uint64_t value[] = {
+		[SHARED] = !strcmp(status->state, "shared"),
+		[DEVICES] = status->devices,
+		[GROUPS] = status->groups,
+		[ACTIVE] = status->active,
+		[DEPTH] = status->depth,
+		[PIECE] = status->piece_bytes,
+		[SLICE] = status->slice_ms,
+		[WRITES_STARVED] = status->writes_starved,
+		[BRAKE] = status->brake_bytes_per_s,
+		[INFLIGHT_IOS] = status->inflight[IOS],
+		[INFLIGHT_BYTES] = status->inflight[BYTES],
+		[HELD_IOS] = status->held[IOS],
+		[HELD_BYTES] = status->held[BYTES],
+	};
+
+	return value[figure];
 }
 
 static void write_pools(const struct metrics *metrics, const struct page *page)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(pool_figures); f++) {
-		family(page, pool_figures[f].name, "gauge",
-		       pool_figures[f].unit, pool_figures[f].help);
+		family(page, "gauge", &pool_figures[f]);
 		for (size_t i = 0; i < metrics->n; i++) {
-			const struct ioband_status *status =
-				&metrics->pool[i].speaker->status;
+			const struct ioband_status *status = &metrics->pool[i].speaker->status;
 			uint64_t figure = pool_figure(status, f);
 
 			fprintf(page->stream, "%s{pool=\"%s\"}", pool_figures[f].name,
@@ -206,33 +196,22 @@ static void write_pools(const struct metrics *metrics, const struct page *page)
 
 /* -- groups ----------------------------------------------------------------------------- */
 
-/**
- * struct series - a group with samples
- * @labels: its labels, escaped, separated by commas
- * @pool: its pool
- * @group: the group
- * @stats: its counters; NULL if it did no I/O
- */
+/* A group with samples. */
 struct series {
-	char *labels;
+	char *labels;	/* its labels, escaped, separated by commas */
 	const struct metrics_pool *pool;
 	const struct ioband_group *group;
-	const struct group_stats *stats;
+	const struct group_stats *stats;	/* its counters; NULL if it did no I/O */
 };
 
-/**
- * struct all_series - all groups, sorted by labels
- * @v: the groups
- * @n: length of @v
- */
+/* All groups, sorted by labels. */
 struct all_series {
 	struct series *v;
 	size_t n;
 };
 
 /* The name as in set-weight; a restarted service keeps it. */
-static char *group_labels(const struct metrics *metrics,
-			  const struct metrics_pool *pool,
+static char *group_labels(const struct metrics *metrics, const struct metrics_pool *pool,
 			  const struct ioband_group *group)
 {
 	const struct ioband_device *owner =
@@ -257,8 +236,7 @@ static void add_series(const struct metrics *metrics,
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
 
-		if (!tree_has(&metrics->devices, groups, group,
-			      metrics->scope.device))
+		if (!tree_has(&metrics->devices, groups, group, metrics->scope.device))
 			continue;
 		all->v = xgrow(all->v, all->n, sizeof(*all->v));
 		all->v[all->n++] = (struct series){
@@ -275,8 +253,7 @@ static int by_labels(const void *left, const void *right)
 	const struct series *a = left, *b = right;
 	int order = strcmp(a->labels, b->labels);
 
-	return order ? order : (a->group->seq > b->group->seq) -
-			       (a->group->seq < b->group->seq);
+	return order ? order : (a->group->seq > b->group->seq) - (a->group->seq < b->group->seq);
 }
 
 /*
@@ -290,8 +267,7 @@ static void drop_old_series(struct all_series *all)
 	if (all->n)
 		qsort(all->v, all->n, sizeof(*all->v), by_labels);
 	for (size_t i = 0; i < all->n; i++) {
-		if (i + 1 < all->n &&
-		    !strcmp(all->v[i].labels, all->v[i + 1].labels))
+		if (i + 1 < all->n && !strcmp(all->v[i].labels, all->v[i + 1].labels))
 			free(all->v[i].labels);
 		else
 			all->v[kept++] = all->v[i];
@@ -301,75 +277,62 @@ static void drop_old_series(struct all_series *all)
 
 enum gauge { WEIGHT, HELD_NOW, HELD_NOW_BYTES, INFLIGHT };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} gauges[] = {
+static const struct figure gauges[] = {
 	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group, 0: idle." },
 	[HELD_NOW] = { "ioband_group_held_ios", "ios", "I/Os held now." },
-	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes",
-		"Bytes held now." },
-	[INFLIGHT] = { "ioband_group_inflight_ios", "ios",
-		"I/Os below ioband now." },
+	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes", "Bytes held now." },
+	[INFLIGHT] = { "ioband_group_inflight_ios", "ios", "I/Os below ioband now." },
 };
 
 static uint64_t gauge_value(const struct series *series, enum gauge gauge)
 {
-	switch (gauge) {
-	case HELD_NOW:
-		return series->stats ? series->stats->held[IOS] : 0;
-	case HELD_NOW_BYTES:
-		return series->stats ? series->stats->held[BYTES] : 0;
-	case INFLIGHT:
-		return series->stats ? series->stats->inflight : 0;
-	default:
-		return weight_number(series->group->weight);
-	}
+	const struct group_stats none = { .seq = 0 }, *stats = series->stats ?: &none;
+	const uint64_t value[] = {
+		[WEIGHT] = weight_number(series->group->weight),
+		[HELD_NOW] = stats->held[IOS],
+		[HELD_NOW_BYTES] = stats->held[BYTES],
+		[INFLIGHT] = stats->inflight,
+	};
+
+	return value[gauge];
 }
 
 static void write_gauges(const struct all_series *all, const struct page *page)
 {
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-		family(page, gauges[g].name, "gauge", gauges[g].unit,
-		       gauges[g].help);
+		family(page, "gauge", &gauges[g]);
 		for (size_t i = 0; i < all->n; i++) {
-			fprintf(page->stream, "%s{%s}", gauges[g].name,
-				all->v[i].labels);
+			fprintf(page->stream, "%s{%s}", gauges[g].name, all->v[i].labels);
 			print_count(page->stream, gauge_value(&all->v[i], g));
 		}
 	}
 }
 
 static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
+	struct figure figure;
 	enum bound bound;
 	enum rate read;	/* the rate of writes follows */
 } bounds[] = {
-	{ "ioband_group_max_bytes_per_second", "bytes_per_second",
-	  "Bytes that the group may have at most.", MAXIMUM, RBPS },
-	{ "ioband_group_max_ios_per_second", "ios_per_second",
-	  "I/Os that the group may have at most.", MAXIMUM, RIOPS },
-	{ "ioband_group_min_bytes_per_second", "bytes_per_second",
-	  "Bytes that the group is promised.", MINIMUM, RBPS },
-	{ "ioband_group_min_ios_per_second", "ios_per_second",
-	  "I/Os that the group is promised.", MINIMUM, RIOPS },
+	{ { "ioband_group_max_bytes_per_second", "bytes_per_second",
+	    "Bytes that the group may have at most." }, MAXIMUM, RBPS },
+	{ { "ioband_group_max_ios_per_second", "ios_per_second",
+	    "I/Os that the group may have at most." }, MAXIMUM, RIOPS },
+	{ { "ioband_group_min_bytes_per_second", "bytes_per_second",
+	    "Bytes that the group has at least, if it submits as much." }, MINIMUM, RBPS },
+	{ { "ioband_group_min_ios_per_second", "ios_per_second",
+	    "I/Os that the group has at least, if it submits as much." }, MINIMUM, RIOPS },
 };
 
-static void write_bound(const struct series *series, size_t family,
-			FILE *stream)
+static void write_bound(const struct series *series, size_t family, FILE *stream)
 {
-	const struct rates *rates =
-		&series->group->bounds.of[bounds[family].bound];
+	const struct rates *rates = &series->group->bounds.of[bounds[family].bound];
 
 	for (int op = READ; op <= WRITE; op++) {
 		uint64_t rate = rates->rate[bounds[family].read + op];
 
 		if (!rate)
 			continue;
-		fprintf(stream, "%s{%s,op=\"%s\"}", bounds[family].name,
+		fprintf(stream, "%s{%s,op=\"%s\"}", bounds[family].figure.name,
 			series->labels, op_names[op]);
 		print_count(stream, rate);
 	}
@@ -379,8 +342,7 @@ static void write_bound(const struct series *series, size_t family,
 static void write_bounds(const struct all_series *all, const struct page *page)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
-		family(page, bounds[i].name, "gauge", bounds[i].unit,
-		       bounds[i].help);
+		family(page, "gauge", &bounds[i].figure);
 		for (size_t k = 0; k < all->n; k++)
 			write_bound(&all->v[k], i, page->stream);
 	}
@@ -389,26 +351,21 @@ static void write_bounds(const struct all_series *all, const struct page *page)
 /* For groups with a target. */
 static void write_targets(const struct all_series *all, const struct page *page)
 {
-	static const struct {
-		const char *name;
-		const char *help;
-	} kinds[BOUNDS - LATENCY] = {
-		{ "ioband_group_latency_target_seconds",
+	static const struct figure kinds[BOUNDS - LATENCY] = {
+		{ "ioband_group_latency_target_seconds", "seconds",
 		  "How long reads of the group are to take on average." },
-		{ "ioband_group_write_latency_target_seconds",
+		{ "ioband_group_write_latency_target_seconds", "seconds",
 		  "How long synchronous writes and flushes of the group are to take on average." },
 	};
 
 	for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		family(page, kinds[kind].name, "gauge", "seconds",
-		       kinds[kind].help);
+		family(page, "gauge", &kinds[kind]);
 		for (size_t i = 0; i < all->n; i++) {
 			uint64_t us = all->v[i].group->bounds.latency_us[kind];
 
 			if (!us)
 				continue;
-			fprintf(page->stream, "%s{%s}", kinds[kind].name,
-				all->v[i].labels);
+			fprintf(page->stream, "%s{%s}", kinds[kind].name, all->v[i].labels);
 			print_seconds(page->stream, us * 1000);
 		}
 	}
@@ -416,23 +373,17 @@ static void write_targets(const struct all_series *all, const struct page *page)
 
 enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} counters[] = {
+static const struct figure counters[] = {
 	[IOS_DONE] = { "ioband_group_ios", "ios", "I/Os completed." },
 	[BYTES_DONE] = { "ioband_group_bytes", "bytes", "Bytes completed." },
-	[IOS_DELAYED] = { "ioband_group_delayed_ios", "ios",
-		"I/Os completed that had been held." },
+	[IOS_DELAYED] = { "ioband_group_delayed_ios", "ios", "I/Os completed that had been held." },
 	[WAIT_TIME] = { "ioband_group_wait_time_seconds", "seconds",
 		"Time for which I/Os were held, added up." },
 	[SERVICE_TIME] = { "ioband_group_service_time_seconds", "seconds",
 		"Time that I/Os were below ioband, added up." },
 };
 
-static void write_counter(const struct series *series, enum counter counter,
-			  int op, FILE *stream)
+static void write_counter(const struct series *series, enum counter counter, int op, FILE *stream)
 {
 	const struct op_stats *stats = &series->stats->op[op];
 	const uint64_t value[] = {
@@ -454,8 +405,7 @@ static void write_counter(const struct series *series, enum counter counter,
 static void write_counters(const struct all_series *all, const struct page *page)
 {
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		family(page, counters[c].name, "counter", counters[c].unit,
-		       counters[c].help);
+		family(page, "counter", &counters[c]);
 		for (size_t i = 0; i < all->n; i++) {
 			for (int op = 0; all->v[i].stats && op < OPS; op++)
 				write_counter(&all->v[i], c, op, page->stream);
@@ -466,8 +416,7 @@ static void write_counters(const struct all_series *all, const struct page *page
 static void write_bucket(const char *name, const char *labels, int op,
 			 const char *end, uint64_t below, FILE *stream)
 {
-	fprintf(stream, "%s_bucket{%s,op=\"%s\",le=\"%s\"}", name, labels,
-		op_names[op], end);
+	fprintf(stream, "%s_bucket{%s,op=\"%s\",le=\"%s\"}", name, labels, op_names[op], end);
 	print_count(stream, below);
 }
 
@@ -484,8 +433,7 @@ static void write_sum(const char *name, const char *labels, int op,
  * Empty histograms are left out: most groups discard nothing, and never waited.
  */
 static void write_buckets(const char *name, const char *labels, int op,
-			  const uint64_t slots[HISTOGRAM_SLOTS],
-			  uint64_t sum_ns, FILE *stream)
+			  const uint64_t slots[HISTOGRAM_SLOTS], uint64_t sum_ns, FILE *stream)
 {
 	const int last = HISTOGRAM_SLOTS - 1;
 	uint64_t below = 0, all = 0;
@@ -495,29 +443,27 @@ static void write_buckets(const char *name, const char *labels, int op,
 		all += slots[slot];
 	for (int slot = 0; all && slot <= last; slot++) {
 		below += slots[slot];
-		snprintf(end, sizeof(end), "%.12g",
-			 histogram_end(slot) / (double)NS_PER_S);
-		write_bucket(name, labels, op, slot < last ? end : "+Inf",
-			     below, stream);
+		snprintf(end, sizeof(end), "%.12g", histogram_end(slot) / (double)NS_PER_S);
+		write_bucket(name, labels, op, slot < last ? end : "+Inf", below, stream);
 	}
 	if (all && sum_ns != NO_SUM)
 		write_sum(name, labels, op, all, sum_ns, stream);
 }
 
-static void write_histograms(const struct all_series *all, bool wait,
-			     const struct page *page)
+static void write_histograms(const struct all_series *all, bool wait, const struct page *page)
 {
-	const char *name = wait ? "ioband_group_wait_seconds" :
-				  "ioband_group_service_seconds";
+	static const struct figure figures[] = {
+		{ "ioband_group_service_seconds", "seconds", "How long I/Os were below ioband." },
+		{ "ioband_group_wait_seconds", "seconds",
+		  "How long the I/Os that were held were held." },
+	};
+	const char *name = figures[wait].name;
 
-	family(page, name, "histogram", "seconds",
-	       wait ? "How long the I/Os that were held were held." :
-		      "How long I/Os were below ioband.");
+	family(page, "histogram", &figures[wait]);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct series *series = &all->v[i];
 		const struct group_latency *latency =
-			latency_find(&series->pool->sample.latency,
-				     series->group->seq);
+			latency_find(&series->pool->sample.latency, series->group->seq);
 
 		for (int op = 0; latency && op < OPS; op++)
 			write_buckets(name, series->labels, op,
@@ -529,11 +475,6 @@ static void write_histograms(const struct all_series *all, bool wait,
 	}
 }
 
-/**
- * metrics_write() - write metrics
- * @metrics: the metrics
- * @stream: their destination
- */
 void metrics_write(const struct metrics *metrics, FILE *stream)
 {
 	const struct page page = { stream, metrics->openmetrics };

@@ -7,36 +7,22 @@
 #include "ioband/ioband.h"
 #include "observe/sample.h"
 
-/**
- * struct metrics_pool - a pool that metrics are of
- * @speaker: one of its devices
- * @sample: what its groups did
- */
+/* A pool that metrics are of. */
 struct metrics_pool {
 	const struct ioband_device *speaker;
-	struct sample sample;
+	struct sample sample;	/* what its groups did */
 };
 
-/**
- * struct metrics - what there is to be told
- * @devices: all
- * @scope: only these
- * @pool: the pools in @scope
- * @n: how many
- * @openmetrics: in the format of OpenMetrics
- * @is_watched: "watch" runs
- * @now_ns: when they were read, since 1970
- * @target_version: of the kernel's target; empty if it has none
- */
+/* What there is to be told. */
 struct metrics {
 	struct ioband_devices devices;
-	struct scope scope;
-	struct metrics_pool *pool;
+	struct scope scope;	/* only these */
+	struct metrics_pool *pool;	/* the pools in @scope */
 	size_t n;
-	bool openmetrics;
-	bool is_watched;
-	uint64_t now_ns;
-	char target_version[40];
+	bool openmetrics;	/* in the format of OpenMetrics */
+	bool is_watched;	/* "watch" runs */
+	uint64_t now_ns;	/* when they were read, since 1970 */
+	char target_version[40];	/* of the kernel's target; empty if it has none */
 };
 
 void metrics_write(const struct metrics *metrics, FILE *stream);

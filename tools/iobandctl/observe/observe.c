@@ -29,17 +29,12 @@ static int look(size_t n, struct observation *pools)
 	return code;
 }
 
-/**
- * observe() - observe pools for some time
- * @speakers: one device of each pool
- * @seconds: length of the observation
- * @pools: the result, in the order of @speakers; empty before; freed by the
- *	caller after a failure too
- *
- * Return: an exit code; errors have been reported.
+/*
+ * Observe pools for some time.
+ * @pools: the result, in the order of @speakers; empty before; freed by the caller after a
+ *	failure too
  */
-int observe(const struct targets *speakers, double seconds,
-	    struct observation *pools)
+int observe(const struct targets *speakers, double seconds, struct observation *pools)
 {
 	uint64_t start_ns;
 	int code = EXIT_OK;
@@ -56,16 +51,11 @@ int observe(const struct targets *speakers, double seconds,
 	for (size_t i = 0; i < speakers->n && code == EXIT_OK; i++) {
 		code = sample_take(speakers->v[i], &pools[i].after);
 		if (code == EXIT_OK)
-			sample_delta(&pools[i].before, &pools[i].after,
-				     &pools[i].delta);
+			sample_delta(&pools[i].before, &pools[i].after, &pools[i].delta);
 	}
 	return code;
 }
 
-/**
- * observation_free() - free an observation
- * @pool: the observation
- */
 void observation_free(struct observation *pool)
 {
 	sample_delta_free(&pool->delta);

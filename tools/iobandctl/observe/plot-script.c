@@ -17,14 +17,10 @@
 #define COLOURS 8	/* gnuplot's podo, distinct for the colour-blind */
 #define SECONDS_MOST 180	/* above, the axis shows hours and minutes */
 
-/**
- * struct unit - a unit of an axis
- * @size: in the unit of the values
- * @name: for people
- */
+/* A unit of an axis. */
 struct unit {
-	double size;
-	const char *name;
+	double size;	/* in the unit of the values */
+	const char *name;	/* for people */
 };
 
 static const struct unit ones[] = { { 1, "" }, { 0, NULL } };
@@ -40,27 +36,17 @@ static const struct unit times[] = {
 	{ 0, NULL }
 };
 
-/**
- * struct panel - a diagram
- * @name: its name on the command line
- * @title: for people
- * @line: the column drawn as a line
- * @dots: the column drawn dotted; same as @line for none
- * @dotted: description of the dots
- * @units: units of its axis, from the smallest
- */
+/* A diagram. */
 static const struct panel {
-	const char *name;
-	const char *title;
-	enum top_column line;
-	enum top_column dots;
-	const char *dotted;
-	const struct unit *units;
+	const char *name;	/* its name on the command line */
+	const char *title;	/* for people */
+	enum top_column line;	/* the column drawn as a line */
+	enum top_column dots;	/* the column drawn dotted; same as @line for none */
+	const char *dotted;	/* description of the dots */
+	const struct unit *units;	/* units of its axis, from the smallest */
 } panels[] = {
-	[PLOT_BANDWIDTH] = { "bandwidth", "bandwidth", TOP_BYTES, TOP_BYTES, "",
-		rates },
-	[PLOT_IOPS] = { "iops", "I/Os in a second", TOP_IOS, TOP_IOS, "",
-		ones },
+	[PLOT_BANDWIDTH] = { "bandwidth", "bandwidth", TOP_BYTES, TOP_BYTES, "", rates },
+	[PLOT_IOPS] = { "iops", "I/Os in a second", TOP_IOS, TOP_IOS, "", ones },
 	[PLOT_WAIT] = { "wait", "held for", TOP_WAIT, TOP_WAIT_P99,
 		"dotted: 99 of 100 I/Os", times },
 	[PLOT_SERVICE] = { "service", "at the device for", TOP_SERVICE,
@@ -69,12 +55,7 @@ static const struct panel {
 		"dotted: what its weight gives", percents },
 };
 
-/**
- * plot_name() - name of a diagram
- * @what: the diagram
- *
- * Return: its name on the command line.
- */
+/* Name of a diagram.  Return: its name on the command line. */
 const char *plot_name(enum plot_what what)
 {
 	return panels[what].name;
@@ -87,8 +68,7 @@ static void print_quoted(const char *text, FILE *stream)
 }
 
 /* Each point lies in the middle of its interval. */
-static void print_data(const struct plot_series *series, size_t number,
-		       FILE *stream)
+static void print_data(const struct plot_series *series, size_t number, FILE *stream)
 {
 	fprintf(stream, "$s%zu << END\n", number);
 	for (size_t i = 0; i < series->n; i++) {
@@ -106,8 +86,7 @@ static void print_data(const struct plot_series *series, size_t number,
 	fputs("END\n", stream);
 }
 
-static double greatest(struct plot_series *const *series, size_t n,
-		       const struct panel *panel)
+static double greatest(struct plot_series *const *series, size_t n, const struct panel *panel)
 {
 	double most = 0;
 
@@ -133,8 +112,7 @@ static const struct unit *unit_for(const struct panel *panel, double most)
 	return unit;
 }
 
-static void print_curve(const struct plot *plot,
-			const struct plot_series *series, size_t i,
+static void print_curve(const struct plot *plot, const struct plot_series *series, size_t i,
 			const struct panel *panel, double scale, FILE *stream)
 {
 	const char *style = i / COLOURS % 2 ? "dt 2" : "dt 1";
@@ -147,24 +125,19 @@ static void print_curve(const struct plot *plot,
 	print_quoted(series->group, stream);
 	fputc('\'', stream);
 	if (panel->dots != panel->line)
-		fprintf(stream,
-			", $s%zu using 1:($%d/%.9g) with lines dt 3 lw 1.5 lc %zu notitle",
-			i, panel->dots - TOP_WEIGHT + 2, scale,
-			i % COLOURS + 1);
+		fprintf(stream, ", $s%zu using 1:($%d/%.9g) with lines dt 3 lw 1.5 lc %zu notitle",
+			i, panel->dots - TOP_WEIGHT + 2, scale, i % COLOURS + 1);
 }
 
-static void print_panel(const struct plot *plot,
-			struct plot_series *const *series, size_t n,
+static void print_panel(const struct plot *plot, struct plot_series *const *series, size_t n,
 			const struct panel *panel, FILE *stream)
 {
 	const double most = greatest(series, n, panel);
 	const struct unit *unit = unit_for(panel, most);
 
 	fprintf(stream, "set ylabel '%s%s'\n", panel->title, unit->name);
-	fprintf(stream, "set yrange [0:%.9g]\n",
-		most > 0 ? most / unit->size * 1.05 : 1);
-	fprintf(stream, "set label 1 '%s' at graph 1,1.06 right font ',9'\n",
-		panel->dotted);
+	fprintf(stream, "set yrange [0:%.9g]\n", most > 0 ? most / unit->size * 1.05 : 1);
+	fprintf(stream, "set label 1 '%s' at graph 1,1.06 right font ',9'\n", panel->dotted);
 	fputs("plot ", stream);
 	for (size_t i = 0; i < n; i++) {
 		print_curve(plot, series[i], i, panel, unit->size, stream);
@@ -180,8 +153,7 @@ static void print_title(const struct plot *plot, FILE *stream)
 
 	localtime_r(&begun, &parts);
 	strftime(text, sizeof(text), "%F %T %z", &parts);
-	fprintf(stream, "title '%s%s, from %s on'",
-		plot->pools > 1 ? "ioband" : "ioband, pool ",
+	fprintf(stream, "title '%s%s, from %s on'", plot->pools > 1 ? "ioband" : "ioband, pool ",
 		plot->pools > 1 ? "" : plot->pool[0].name, text);
 }
 
@@ -190,16 +162,14 @@ static void print_layout(const struct plot *plot, size_t n, int panels_drawn,
 			 const char *terminal, FILE *stream)
 {
 	const double above = TITLE_HEIGHT + n * NAME_HEIGHT;
-	const double height = above +
-			      panels_drawn * (PANEL_HEIGHT + SPACE_HEIGHT);
+	const double height = above + panels_drawn * (PANEL_HEIGHT + SPACE_HEIGHT);
 
 	fprintf(stream,
 		"set terminal %s size %d,%.0f noenhanced font 'sans,11' background '#ffffff'\n",
 		terminal, WIDTH, height);
 	fprintf(stream,
 		"set multiplot layout %d,1 margins screen 0.09,0.97,%.6f,%.6f spacing screen %.6f ",
-		panels_drawn, SPACE_HEIGHT / height, 1 - above / height,
-		SPACE_HEIGHT / height);
+		panels_drawn, SPACE_HEIGHT / height, 1 - above / height, SPACE_HEIGHT / height);
 	print_title(plot, stream);
 	fprintf(stream,
 		"\nset key at screen 0.09,%.6f left top Left reverse maxcols 1 noenhanced\n",
@@ -218,18 +188,14 @@ static void print_axes(const struct plot *plot, FILE *stream)
 		fputs("set xtics time format '%tH:%tM:%tS'\n", stream);
 }
 
-/**
- * plot_script() - write the script for gnuplot, with panels below each other
- * @plot: the recording
+/*
+ * Write the script for gnuplot, with panels below each other.
  * @series: the groups to draw
- * @n: length of @series
  * @what: the diagrams to draw
  * @terminal: svg or pngcairo
- * @stream: destination of the script
  */
-void plot_script(const struct plot *plot, struct plot_series *const *series,
-		 size_t n, const bool what[PLOT_WHATS], const char *terminal,
-		 FILE *stream)
+void plot_script(const struct plot *plot, struct plot_series *const *series, size_t n,
+		 const bool what[PLOT_WHATS], const char *terminal, FILE *stream)
 {
 	int left = 0;
 

@@ -22,8 +22,7 @@ static int by_name(const void *left, const void *right)
 	return order ? order : strcmp(a->group, b->group);
 }
 
-static struct plot_series *find_series(struct plot *plot,
-				       const struct top_row *row)
+static struct plot_series *find_series(struct plot *plot, const struct top_row *row)
 {
 	struct plot_series key = { .group = row->group };
 	struct plot_series **found, *made;
@@ -42,8 +41,7 @@ static struct plot_series *find_series(struct plot *plot,
 	return made;
 }
 
-static struct plot_point *new_point(struct plot_series *series, double from_s,
-				    double to_s)
+static struct plot_point *new_point(struct plot_series *series, double from_s, double to_s)
 {
 	struct plot_point *point;
 
@@ -59,16 +57,14 @@ static struct plot_point *new_point(struct plot_series *series, double from_s,
  * The point that ends at @to_s; two groups may share it if a cgroup was created
  * anew.
  */
-static struct plot_point *point_of(struct plot_series *series, double from_s,
-				   double to_s)
+static struct plot_point *point_of(struct plot_series *series, double from_s, double to_s)
 {
 	if (series->n && series->v[series->n - 1].to_s == to_s)
 		return &series->v[series->n - 1];
 	return new_point(series, from_s, to_s);
 }
 
-static void add_row(struct plot *plot, const struct top_row *row, double from_s,
-		    double to_s)
+static void add_row(struct plot *plot, const struct top_row *row, double from_s, double to_s)
 {
 	struct plot_series *series = find_series(plot, row);
 	struct plot_point *point = point_of(series, from_s, to_s);
@@ -83,8 +79,7 @@ static void add_row(struct plot *plot, const struct top_row *row, double from_s,
 }
 
 /* Add an empty point for each group of a pool without I/O in the interval. */
-static void fill_up(struct plot *plot, const char *pool, double from_s,
-		    double to_s)
+static void fill_up(struct plot *plot, const char *pool, double from_s, double to_s)
 {
 	for (size_t i = 0; i < plot->n; i++) {
 		if (!strcmp(plot->v[i]->pool, pool))
@@ -131,16 +126,12 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 	top_view_free(&view);
 }
 
-/**
- * plot_add() - add a line of a recording
+/*
+ * Add a line of a recording.
  * @plot: gets the line
  * @line: the line; left empty
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int plot_add(struct plot *plot, struct recording_line *line,
-	     struct problem *problem)
+int plot_add(struct plot *plot, struct recording_line *line, struct problem *problem)
 {
 	const double at_s = line->at_ns / (double)NS_PER_S;
 	struct plot_pool *pool;
@@ -160,8 +151,7 @@ int plot_add(struct plot *plot, struct recording_line *line,
 		return 0;
 	}
 	/* Counters are cumulative, so the next sample includes this one. */
-	if (pool->has_before &&
-	    line->at_ns - pool->before.at_ns < plot->step_ns)
+	if (pool->has_before && line->at_ns - pool->before.at_ns < plot->step_ns)
 		return 0;
 	if (pool->has_before)
 		add_interval(plot, pool, line);
@@ -182,10 +172,7 @@ static int by_bytes(const void *left, const void *right)
 	return by_name(a, b);
 }
 
-/**
- * plot_sort() - sort groups by bytes, the largest first
- * @plot: the recording
- */
+/* Sort groups by bytes, the largest first. */
 void plot_sort(struct plot *plot)
 {
 	if (plot->n)
@@ -197,10 +184,7 @@ static void keep(void *series)
 	(void)series;
 }
 
-/**
- * plot_free() - free a recording
- * @plot: left empty
- */
+/* Free a recording. */
 void plot_free(struct plot *plot)
 {
 	tdestroy(plot->index, keep);

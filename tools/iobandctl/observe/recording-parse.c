@@ -12,12 +12,9 @@
 /* Depth of nesting: objects in arrays in objects in an array in an object. */
 #define DEPTH 8
 
-static const char *const op_keys[OPS] = { "read", "write", "discard" };
-
 /* -- JSON ------------------------------------------------------------------------------- */
 
-static struct json_object *parse_json(const char *text, size_t length,
-				      struct problem *problem)
+static struct json_object *parse_json(const char *text, size_t length, struct problem *problem)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(DEPTH);
 	struct json_object *line;
@@ -25,13 +22,11 @@ static struct json_object *parse_json(const char *text, size_t length,
 
 	if (!tokener)
 		exit(fail(EXIT_FAILED, "out of memory"));
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT |
-			       JSON_TOKENER_VALIDATE_UTF8);
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	/* The NUL marks the end of the text for the parser. */
 	line = json_tokener_parse_ex(tokener, text, length + 1);
 	error = json_tokener_get_error(tokener);
-	if (error == json_tokener_success &&
-	    json_tokener_get_parse_end(tokener) < length)
+	if (error == json_tokener_success && json_tokener_get_parse_end(tokener) < length)
 		error = json_tokener_error_parse_unexpected;
 	if (error != json_tokener_success)
 		problem_set(problem, "it is not JSON: %s, at byte %zu",
@@ -40,8 +35,7 @@ static struct json_object *parse_json(const char *text, size_t length,
 	else if (!json_object_is_type(line, json_type_object))
 		problem_set(problem, "it is no object of JSON");
 	json_tokener_free(tokener);
-	if (error == json_tokener_success &&
-	    json_object_is_type(line, json_type_object))
+	if (error == json_tokener_success && json_object_is_type(line, json_type_object))
 		return line;
 	json_object_put(line);
 	return NULL;
@@ -57,9 +51,8 @@ static int get_number(struct json_object *object, const char *key, uint64_t min,
 	    json_object_get_int64(value) >= 0 && *number >= min &&
 	    *number <= max)
 		return 0;
-	return problem_set(problem, "'%s' is missing, or no number from %llu to %llu",
-			   key, (unsigned long long)min,
-			   (unsigned long long)max);
+	return problem_set(problem, "'%s' is missing, or no number from %llu to %llu", key,
+			   (unsigned long long)min, (unsigned long long)max);
 }
 
 /* Return: the text, owned by the object; NULL with @problem set. */
@@ -75,8 +68,7 @@ static const char *get_text(struct json_object *object, const char *key,
 		if (length && length < size && strlen(text) == length)
 			return text;
 	}
-	problem_set(problem, "'%s' is missing, or no text of 1 to %zu bytes",
-		    key, size - 1);
+	problem_set(problem, "'%s' is missing, or no text of 1 to %zu bytes", key, size - 1);
 	return NULL;
 }
 
@@ -97,25 +89,21 @@ static char *get_name(struct json_object *object, const char *key, size_t size,
 	return NULL;
 }
 
-static struct json_object *get_array(struct json_object *object,
-				     const char *key, size_t most,
+static struct json_object *get_array(struct json_object *object, const char *key, size_t most,
 				     struct problem *problem)
 {
 	struct json_object *array = json_object_object_get(object, key);
 
-	if (json_object_is_type(array, json_type_array) &&
-	    json_object_array_length(array) <= most)
+	if (json_object_is_type(array, json_type_array) && json_object_array_length(array) <= most)
 		return array;
-	problem_set(problem, "'%s' is missing, or no list of at most %zu", key,
-		    most);
+	problem_set(problem, "'%s' is missing, or no list of at most %zu", key, most);
 	return NULL;
 }
 
 /* -- groups ----------------------------------------------------------------------------- */
 
 static int get_histogram(struct json_object *object, const char *key,
-			 uint64_t slots[HISTOGRAM_SLOTS],
-			 struct problem *problem)
+			 uint64_t slots[HISTOGRAM_SLOTS], struct problem *problem)
 {
 	struct json_object *array;
 
@@ -126,8 +114,7 @@ static int get_histogram(struct json_object *object, const char *key,
 		struct json_object *count = json_object_array_get_idx(array, i);
 
 		if (!json_object_is_type(count, json_type_int))
-			return problem_set(problem,
-					   "'%s' has what is no number", key);
+			return problem_set(problem, "'%s' has what is no number", key);
 		slots[i] = json_object_get_uint64(count);
 	}
 	return array ? 0 : -1;
@@ -136,22 +123,18 @@ static int get_histogram(struct json_object *object, const char *key,
 static int get_op(struct json_object *group, int op, struct group_stats *stats,
 		  struct group_latency *latency, struct problem *problem)
 {
-	struct json_object *object =
-		json_object_object_get(group, op_keys[op]);
+	struct json_object *object = json_object_object_get(group, op_names[op]);
 	struct op_stats *done = &stats->op[op];
 
-	if (!json_object_object_get_ex(group, op_keys[op], NULL))
+	if (!json_object_object_get_ex(group, op_names[op], NULL))
 		return 0;
 	if (!json_object_is_type(object, json_type_object))
-		return problem_set(problem, "'%s' is no object", op_keys[op]);
+		return problem_set(problem, "'%s' is no object", op_names[op]);
 	if (get_number(object, "ios", 0, UINT64_MAX, &done->ios, problem) ||
 	    get_number(object, "bytes", 0, UINT64_MAX, &done->bytes, problem) ||
-	    get_number(object, "held_ios", 0, UINT64_MAX, &done->held_ios,
-		       problem) ||
-	    get_number(object, "wait_ns", 0, UINT64_MAX, &done->wait_ns,
-		       problem) ||
-	    get_number(object, "service_ns", 0, UINT64_MAX, &done->service_ns,
-		       problem))
+	    get_number(object, "held_ios", 0, UINT64_MAX, &done->held_ios, problem) ||
+	    get_number(object, "wait_ns", 0, UINT64_MAX, &done->wait_ns, problem) ||
+	    get_number(object, "service_ns", 0, UINT64_MAX, &done->service_ns, problem))
 		return -1;
 	if (get_histogram(object, "wait", latency->wait[op], problem))
 		return -1;
@@ -161,12 +144,9 @@ static int get_op(struct json_object *group, int op, struct group_stats *stats,
 static int get_stats(struct json_object *object, struct group_stats *stats,
 		     struct group_latency *latency, struct problem *problem)
 {
-	if (get_number(object, "held_ios", 0, UINT64_MAX, &stats->held[IOS],
-		       problem) ||
-	    get_number(object, "held_bytes", 0, UINT64_MAX, &stats->held[BYTES],
-		       problem) ||
-	    get_number(object, "inflight_ios", 0, UINT64_MAX, &stats->inflight,
-		       problem))
+	if (get_number(object, "held_ios", 0, UINT64_MAX, &stats->held[IOS], problem) ||
+	    get_number(object, "held_bytes", 0, UINT64_MAX, &stats->held[BYTES], problem) ||
+	    get_number(object, "inflight_ios", 0, UINT64_MAX, &stats->inflight, problem))
 		return -1;
 	for (int op = 0; op < OPS; op++) {
 		if (get_op(object, op, stats, latency, problem))
@@ -185,10 +165,8 @@ static int get_group(struct json_object *object, struct ioband_group *group,
 	name = get_text(object, "name", sizeof(group->name), problem);
 	if (!name ||
 	    get_number(object, "seq", 1, UINT64_MAX, &group->seq, problem) ||
-	    get_number(object, "parent", 0, UINT64_MAX, &group->parent,
-		       problem) ||
-	    get_number(object, "weight", 0, IOBAND_WEIGHT_MAX, &group->weight,
-		       problem))
+	    get_number(object, "parent", 0, UINT64_MAX, &group->parent, problem) ||
+	    get_number(object, "weight", 0, IOBAND_WEIGHT_MAX, &group->weight, problem))
 		return -1;
 	group->weight = weight_of_number(group->weight);
 	strcpy(group->name, name);
@@ -199,8 +177,7 @@ static int get_group(struct json_object *object, struct ioband_group *group,
 }
 
 /* @sample has room for as many counters and histograms as groups. */
-static int add_group(struct json_object *object, struct sample *sample,
-		     struct problem *problem)
+static int add_group(struct json_object *object, struct sample *sample, struct problem *problem)
 {
 	struct ioband_group *group = &sample->groups.v[sample->groups.n];
 	struct group_stats *stats = &sample->stats.v[sample->stats.n];
@@ -221,11 +198,9 @@ static int add_group(struct json_object *object, struct sample *sample,
 	return get_stats(object, stats, latency, problem);
 }
 
-static int get_groups(struct json_object *object, struct sample *sample,
-		      struct problem *problem)
+static int get_groups(struct json_object *object, struct sample *sample, struct problem *problem)
 {
-	struct json_object *array = get_array(object, "groups", SIZE_MAX,
-					      problem);
+	struct json_object *array = get_array(object, "groups", SIZE_MAX, problem);
 	size_t n = array ? json_object_array_length(array) : 0;
 
 	if (!array)
@@ -234,8 +209,7 @@ static int get_groups(struct json_object *object, struct sample *sample,
 	sample->stats.v = xcalloc(n, sizeof(*sample->stats.v));
 	sample->latency.v = xcalloc(n, sizeof(*sample->latency.v));
 	for (size_t i = 0; i < n; i++) {
-		if (add_group(json_object_array_get_idx(array, i), sample,
-			      problem))
+		if (add_group(json_object_array_get_idx(array, i), sample, problem))
 			return -1;
 	}
 	return 0;
@@ -267,8 +241,7 @@ static int get_device(struct json_object *object, struct mapped_device *device,
 static int get_devices(struct json_object *object, struct recording_line *line,
 		       struct problem *problem)
 {
-	struct json_object *array = get_array(object, "devices", SIZE_MAX,
-					      problem);
+	struct json_object *array = get_array(object, "devices", SIZE_MAX, problem);
 	size_t n = array ? json_object_array_length(array) : 0;
 
 	if (!array)
@@ -276,13 +249,10 @@ static int get_devices(struct json_object *object, struct recording_line *line,
 	line->mapped = xcalloc(n, sizeof(*line->mapped));
 	line->devices.v = xcalloc(n, sizeof(*line->devices.v));
 	for (; line->devices.n < n; line->devices.n++) {
-		struct mapped_device *device =
-			&line->mapped[line->devices.n];
+		struct mapped_device *device = &line->mapped[line->devices.n];
 
 		line->devices.v[line->devices.n].dm = device;
-		if (get_device(json_object_array_get_idx(array,
-							 line->devices.n),
-			       device, problem))
+		if (get_device(json_object_array_get_idx(array, line->devices.n), device, problem))
 			return -1;
 	}
 	return 0;
@@ -291,8 +261,7 @@ static int get_devices(struct json_object *object, struct recording_line *line,
 static int get_pool_name(struct json_object *object,
 			 struct recording_line *line, struct problem *problem)
 {
-	const char *pool = get_text(object, "pool",
-				    sizeof(line->speaker.table.pool), problem);
+	const char *pool = get_text(object, "pool", sizeof(line->speaker.table.pool), problem);
 
 	if (!pool)
 		return -1;
@@ -305,8 +274,7 @@ static int get_pool_name(struct json_object *object,
 static int get_pool(struct json_object *object, struct recording_line *line,
 		    struct problem *problem)
 {
-	const char *measure = get_text(object, "measure",
-				       sizeof(line->speaker.table.measure),
+	const char *measure = get_text(object, "measure", sizeof(line->speaker.table.measure),
 				       problem);
 
 	if (!measure || get_pool_name(object, line, problem))
@@ -334,22 +302,17 @@ static int get_line(struct json_object *object, struct recording_line *line,
 		return -1;
 	if (line->kind == RECORDING_POOL)
 		return get_pool(object, line, problem);
-	return line->kind == RECORDING_GONE ?
-	       get_pool_name(object, line, problem) : 0;
+	return line->kind == RECORDING_GONE ? get_pool_name(object, line, problem) : 0;
 }
 
-/**
- * recording_parse() - parse a line of a recording except the first
+/*
+ * Parse a line of a recording except the first.
  * @text: the line, terminated by NUL
  * @length: without the NUL
  * @line: the result, for recording_line_free(), after a failure too
  * @known: whether the kind of line is known to this version
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int recording_parse(const char *text, size_t length,
-		    struct recording_line *line, bool *known,
+int recording_parse(const char *text, size_t length, struct recording_line *line, bool *known,
 		    struct problem *problem)
 {
 	struct json_object *object = parse_json(text, length, problem);
@@ -374,24 +337,18 @@ static int get_head(struct json_object *object, struct recording_reader *reader,
 				   "its format is of version %llu, and this iobandctl reads version %d; use a newer one",
 				   (unsigned long long)version,
 				   RECORDING_VERSION);
-	if (get_number(object, "begun_ns", 0, INT64_MAX, &reader->begun_ns,
-		       problem))
+	if (get_number(object, "begun_ns", 0, INT64_MAX, &reader->begun_ns, problem))
 		return -1;
-	return get_number(object, "interval_ns", 1, INT64_MAX,
-			  &reader->interval_ns, problem);
+	return get_number(object, "interval_ns", 1, INT64_MAX, &reader->interval_ns, problem);
 }
 
-/**
- * recording_parse_head() - parse the first line of a recording
+/*
+ * Parse the first line of a recording.
  * @text: the line, terminated by NUL
  * @length: without the NUL
  * @reader: gets start and interval
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
-int recording_parse_head(const char *text, size_t length,
-			 struct recording_reader *reader,
+int recording_parse_head(const char *text, size_t length, struct recording_reader *reader,
 			 struct problem *problem)
 {
 	struct json_object *object = parse_json(text, length, problem);

@@ -9,11 +9,9 @@
 
 #include "observe/recording.h"
 
-static int wrong_line(const struct recording_reader *reader,
-		      const struct problem *problem)
+static int wrong_line(const struct recording_reader *reader, const struct problem *problem)
 {
-	return fail(EXIT_USAGE, "%s, line %zu: %s", reader->path, reader->line,
-		    problem->text);
+	return fail(EXIT_USAGE, "%s, line %zu: %s", reader->path, reader->line, problem->text);
 }
 
 /*
@@ -44,16 +42,13 @@ static ssize_t read_line(struct recording_reader *reader)
 
 static int read_failed(const struct recording_reader *reader)
 {
-	return fail(exit_code_of(errno), "cannot read %s: %s", reader->path,
-		    strerror(errno));
+	return fail(exit_code_of(errno), "cannot read %s: %s", reader->path, strerror(errno));
 }
 
-/**
- * recording_open() - open a recording
+/*
+ * Open a recording.
  * @reader: the result, for recording_reader_close(), after a failure too
  * @path: the file, or - for the standard input; must outlive @reader
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_open(struct recording_reader *reader, const char *path)
 {
@@ -73,22 +68,17 @@ int recording_open(struct recording_reader *reader, const char *path)
 	if (length == -2)
 		return read_failed(reader);
 	reader->line = 1;
-	if (length < 0 || recording_parse_head(reader->text, length, reader,
-					       &problem))
+	if (length < 0 || recording_parse_head(reader->text, length, reader, &problem))
 		return wrong_line(reader, &problem);
 	return EXIT_OK;
 }
 
-/**
- * recording_next() - read the next line of a known kind
- * @reader: the recording
+/*
+ * Read the next line of a known kind.
  * @line: the result, for recording_line_free(), after a failure too
  * @found: whether there was such a line
- *
- * Return: an exit code; errors have been reported.
  */
-int recording_next(struct recording_reader *reader, struct recording_line *line,
-		   bool *found)
+int recording_next(struct recording_reader *reader, struct recording_line *line, bool *found)
 {
 	struct problem problem;
 	ssize_t length;
@@ -101,8 +91,7 @@ int recording_next(struct recording_reader *reader, struct recording_line *line,
 			return read_failed(reader);
 		if (length < 0)
 			return EXIT_OK;
-		if (recording_parse(reader->text, length, line, found,
-				    &problem))
+		if (recording_parse(reader->text, length, line, found, &problem))
 			return wrong_line(reader, &problem);
 	}
 	return EXIT_OK;
@@ -119,8 +108,7 @@ static uint64_t last_time(FILE *stream)
 	ssize_t length;
 	bool known;
 
-	while ((length = getline(&text, &size, stream)) > 0 &&
-	       text[length - 1] == '\n') {
+	while ((length = getline(&text, &size, stream)) > 0 && text[length - 1] == '\n') {
 		char *other = last;
 		size_t other_size = last_size;
 
@@ -129,8 +117,7 @@ static uint64_t last_time(FILE *stream)
 		text = other;
 		size = other_size;
 	}
-	if (last && !recording_parse(last, strcspn(last, "\n"), &line, &known,
-				     &problem))
+	if (last && !recording_parse(last, strcspn(last, "\n"), &line, &known, &problem))
 		at_ns = line.at_ns;
 	if (last)
 		recording_line_free(&line);
@@ -139,12 +126,10 @@ static uint64_t last_time(FILE *stream)
 	return at_ns;
 }
 
-/**
- * recording_length() - find the length of a recording
+/*
+ * Find the length of a recording.
  * @reader: the recording; lines may have been read before
  * @length_ns: the result; 0 if unknown, as for a pipe
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 {
@@ -155,14 +140,9 @@ int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 		return EXIT_OK;
 	*length_ns = last_time(reader->stream);
 	clearerr(reader->stream);
-	return fseeko(reader->stream, here, SEEK_SET) ? read_failed(reader) :
-							EXIT_OK;
+	return fseeko(reader->stream, here, SEEK_SET) ? read_failed(reader) : EXIT_OK;
 }
 
-/**
- * recording_line_free() - free a line
- * @line: left empty
- */
 void recording_line_free(struct recording_line *line)
 {
 	sample_free(&line->sample);
@@ -171,10 +151,7 @@ void recording_line_free(struct recording_line *line)
 	*line = (struct recording_line){ .at_ns = 0 };
 }
 
-/**
- * recording_reader_close() - end reading
- * @reader: the recording
- */
+/* End reading. */
 void recording_reader_close(struct recording_reader *reader)
 {
 	if (reader->stream && reader->stream != stdin)

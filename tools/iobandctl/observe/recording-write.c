@@ -19,8 +19,6 @@
 #include "ioband/tree.h"
 #include "observe/recording.h"
 
-static const char *const op_keys[OPS] = { "read", "write", "discard" };
-
 /* -- JSON ------------------------------------------------------------------------------- */
 
 static struct json_object *made(struct json_object *object)
@@ -30,8 +28,7 @@ static struct json_object *made(struct json_object *object)
 	return object;
 }
 
-static void put(struct json_object *object, const char *key,
-		struct json_object *value)
+static void put(struct json_object *object, const char *key, struct json_object *value)
 {
 	if (json_object_object_add(object, key, made(value)))
 		made(NULL);
@@ -43,21 +40,18 @@ static void append(struct json_object *array, struct json_object *value)
 		made(NULL);
 }
 
-static void put_number(struct json_object *object, const char *key,
-		       uint64_t number)
+static void put_number(struct json_object *object, const char *key, uint64_t number)
 {
 	put(object, key, json_object_new_uint64(number));
 }
 
-static void put_text(struct json_object *object, const char *key,
-		     const char *text)
+static void put_text(struct json_object *object, const char *key, const char *text)
 {
 	put(object, key, json_object_new_string(text));
 }
 
 /* User-chosen names may have any bytes. */
-static void put_name(struct json_object *object, const char *key,
-		     const char *name)
+static void put_name(struct json_object *object, const char *key, const char *name)
 {
 	char *escaped = text_escape(name);
 
@@ -93,12 +87,10 @@ static int report(struct recording *recording, int error)
 		return fail(exit_code_of(error),
 			    "cannot write %s: %s; what was recorded until then is in it",
 			    recording->path, strerror(error));
-	return fail(exit_code_of(error), "cannot write %s: %s",
-		    recording->path, strerror(error));
+	return fail(exit_code_of(error), "cannot write %s: %s", recording->path, strerror(error));
 }
 
-static int write_text(struct recording *recording, const char *text,
-		      size_t length)
+static int write_text(struct recording *recording, const char *text, size_t length)
 {
 	while (length) {
 		ssize_t written = write(recording->fd, text, length);
@@ -147,14 +139,11 @@ static int open_file(struct recording *recording, const char *path)
 
 	recording->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (recording->fd < 0 || fstat(recording->fd, &info))
-		return fail(exit_code_of(errno), "cannot write %s: %s", path,
-			    strerror(errno));
+		return fail(exit_code_of(errno), "cannot write %s: %s", path, strerror(errno));
 	if (!S_ISREG(info.st_mode) || !info.st_size)
 		return EXIT_OK;
 	close(recording->fd);
-	return fail(EXIT_IN_USE,
-		    "%s is there already; name another file, or remove it",
-		    path);
+	return fail(EXIT_IN_USE, "%s is there already; name another file, or remove it", path);
 }
 
 static uint64_t unix_ns(void)
@@ -165,16 +154,13 @@ static uint64_t unix_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/**
- * recording_create() - begin a recording
+/*
+ * Begin a recording.
  * @recording: the result, for recording_close() after success
  * @path: the file; must outlive @recording; NULL is the standard output
  * @interval_s: distance of the samples
- *
- * Return: an exit code; errors have been reported.
  */
-int recording_create(struct recording *recording, const char *path,
-		     double interval_s)
+int recording_create(struct recording *recording, const char *path, double interval_s)
 {
 	struct json_object *head;
 	int code = EXIT_OK;
@@ -199,12 +185,7 @@ int recording_create(struct recording *recording, const char *path,
 	return code;
 }
 
-/**
- * recording_close() - end the file
- * @recording: the recording
- *
- * Return: an exit code; errors have been reported.
- */
+/* End the file. */
 int recording_close(struct recording *recording)
 {
 	if (close(recording->fd))
@@ -228,8 +209,7 @@ static void put_devices(struct json_object *line,
 
 		if (!ioband_in_scope(device, &scope))
 			continue;
-		snprintf(number, sizeof(number), "%u:%u", device->dm->major,
-			 device->dm->minor);
+		snprintf(number, sizeof(number), "%u:%u", device->dm->major, device->dm->minor);
 		object = made(json_object_new_object());
 		put_name(object, "name", device->dm->name);
 		put_text(object, "number", number);
@@ -238,8 +218,7 @@ static void put_devices(struct json_object *line,
 	put(line, "devices", array);
 }
 
-static void put_op(struct json_object *object, int op,
-		   const struct group_stats *stats,
+static void put_op(struct json_object *object, int op, const struct group_stats *stats,
 		   const struct group_latency *latency)
 {
 	const struct op_stats *done = &stats->op[op];
@@ -257,14 +236,13 @@ static void put_op(struct json_object *object, int op,
 		put_histogram(counters, "wait", latency->wait[op]);
 		put_histogram(counters, "service", latency->service[op]);
 	}
-	put(object, op_keys[op], counters);
+	put(object, op_names[op], counters);
 }
 
 static struct json_object *group_object(const struct sample *sample,
 					const struct ioband_group *group)
 {
-	const struct group_stats *stats =
-		stats_find(&sample->stats, group->seq);
+	const struct group_stats *stats = stats_find(&sample->stats, group->seq);
 	struct json_object *object = made(json_object_new_object());
 
 	put_number(object, "seq", group->seq);
@@ -279,8 +257,7 @@ static struct json_object *group_object(const struct sample *sample,
 	put_number(object, "held_bytes", stats->held[BYTES]);
 	put_number(object, "inflight_ios", stats->inflight);
 	for (int op = 0; op < OPS; op++)
-		put_op(object, op, stats,
-		       latency_find(&sample->latency, group->seq));
+		put_op(object, op, stats, latency_find(&sample->latency, group->seq));
 	return object;
 }
 
@@ -291,8 +268,7 @@ static bool *find_wanted(const struct sample *sample)
 	bool *wanted = xcalloc(groups->n, sizeof(*wanted));
 
 	for (size_t i = 0; i < sample->stats.n; i++) {
-		const struct ioband_group *group =
-			groups_find(groups, sample->stats.v[i].seq);
+		const struct ioband_group *group = groups_find(groups, sample->stats.v[i].seq);
 
 		if (group && !tree_is_sound(groups, group))
 			continue;
@@ -302,19 +278,12 @@ static bool *find_wanted(const struct sample *sample)
 	return wanted;
 }
 
-/**
- * recording_pool() - record a sample of a pool
- * @recording: the recording
- * @devices: all devices
- * @speaker: a device of the pool
+/*
+ * Record a sample of a pool.
  * @sample: counters of its groups
- *
- * Return: an exit code; errors have been reported.
  */
-int recording_pool(struct recording *recording,
-		   const struct ioband_devices *devices,
-		   const struct ioband_device *speaker,
-		   const struct sample *sample)
+int recording_pool(struct recording *recording, const struct ioband_devices *devices,
+		   const struct ioband_device *speaker, const struct sample *sample)
 {
 	struct json_object *line = new_line(recording, "pool", sample->ns);
 	struct json_object *array = made(json_object_new_array());
@@ -326,21 +295,14 @@ int recording_pool(struct recording *recording,
 	put_devices(line, devices, speaker->table.pool);
 	for (size_t i = 0; i < sample->groups.n; i++) {
 		if (wanted[i])
-			append(array, group_object(sample,
-						   &sample->groups.v[i]));
+			append(array, group_object(sample, &sample->groups.v[i]));
 	}
 	put(line, "groups", array);
 	free(wanted);
 	return write_line(recording, line);
 }
 
-/**
- * recording_gone() - record the removal of a pool
- * @recording: the recording
- * @pool: its name
- *
- * Return: an exit code; errors have been reported.
- */
+/* Record the removal of a pool. */
 int recording_gone(struct recording *recording, const char *pool)
 {
 	struct json_object *line = new_line(recording, "gone", sample_clock());
@@ -349,12 +311,9 @@ int recording_gone(struct recording *recording, const char *pool)
 	return write_line(recording, line);
 }
 
-/**
- * recording_end() - record the end of the recording
- * @recording: the recording
+/*
+ * Record the end of the recording.
  * @because: the reason: duration, signal or failure
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_end(struct recording *recording, const char *because)
 {

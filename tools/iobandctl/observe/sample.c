@@ -8,11 +8,7 @@
 #include "observe/histogram.h"
 #include "observe/sample.h"
 
-/**
- * sample_clock() - the time of samples
- *
- * Return: nanoseconds of the monotonic clock.
- */
+/* The time of samples.  Return: nanoseconds of the monotonic clock. */
 uint64_t sample_clock(void)
 {
 	struct timespec now;
@@ -21,12 +17,9 @@ uint64_t sample_clock(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/**
- * sample_take() - read the counters of a pool
- * @device: a device of the pool
+/*
+ * Read the counters of a pool.
  * @sample: the result; freed by the caller after a failure too
- *
- * Return: an exit code; errors have been reported.
  */
 int sample_take(const struct ioband_device *device, struct sample *sample)
 {
@@ -84,8 +77,7 @@ static void latency_since(struct latency *now, const struct latency *before)
 {
 	for (size_t i = 0; i < now->n; i++) {
 		struct group_latency *group = &now->v[i];
-		const struct group_latency *old =
-			latency_find(before, group->seq);
+		const struct group_latency *old = latency_find(before, group->seq);
 
 		for (int op = 0; op < OPS && old; op++) {
 			histogram_since(group->wait[op], old->wait[op]);
@@ -109,15 +101,12 @@ static void *copy(const void *array, size_t n, size_t size)
  * @now: the later sample, of the same pool
  * @delta: the difference; must not outlive @now
  */
-void sample_delta(const struct sample *before, const struct sample *now,
-		  struct sample *delta)
+void sample_delta(const struct sample *before, const struct sample *now, struct sample *delta)
 {
 	*delta = *now;
 	delta->ns = now->ns - before->ns;
-	delta->stats.v = copy(now->stats.v, now->stats.n,
-			      sizeof(*now->stats.v));
-	delta->latency.v = copy(now->latency.v, now->latency.n,
-				sizeof(*now->latency.v));
+	delta->stats.v = copy(now->stats.v, now->stats.n, sizeof(*now->stats.v));
+	delta->latency.v = copy(now->latency.v, now->latency.n, sizeof(*now->latency.v));
 	stats_since(&delta->stats, &before->stats);
 	latency_since(&delta->latency, &before->latency);
 }
@@ -132,11 +121,7 @@ void sample_delta_free(struct sample *delta)
 	latency_free(&delta->latency);
 }
 
-/**
- * op_stats_add() - add counters
- * @sum: the sum
- * @part: the summand
- */
+/* Add counters. */
 void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 {
 	sum->ios += part->ios;
@@ -146,11 +131,9 @@ void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 	sum->service_ns += part->service_ns;
 }
 
-/**
- * stats_total() - sum of all directions
+/*
+ * Sum of all directions.
  * @group: counters of a group
- *
- * Return: the sums.
  */
 struct op_stats stats_total(const struct group_stats *group)
 {
@@ -168,16 +151,14 @@ static double amount(const struct group_stats *group, const char *measure)
 	return strcmp(measure, "ios") ? total.bytes : total.ios;
 }
 
-/**
- * stats_share() - share of a group in the service of the pool
+/*
+ * Share of a group in the service of the pool.
  * @stats: counters of all groups of the pool
  * @group: an element of @stats
  * @measure: the measure of the pool: bytes or ios
- *
  * Return: percent; 0 if the pool did no I/O.
  */
-double stats_share(const struct stats *stats, const struct group_stats *group,
-		   const char *measure)
+double stats_share(const struct stats *stats, const struct group_stats *group, const char *measure)
 {
 	double all = 0;
 

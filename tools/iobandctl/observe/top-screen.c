@@ -45,24 +45,15 @@ static const struct {
 	{ 'W', TOP_WAIT_P99 }, { 'v', TOP_SERVICE }, { 'V', TOP_SERVICE_P99 },
 };
 
-/**
- * struct screen - the content of the terminal
- * @top: this run
- * @view: the rows
- * @problem: reason for missing rows; empty if nothing failed
- * @first: index of the first visible row
- * @help: show the keys
- * @signals: signals blocked during the wait for keys
- * @width: by column, 0 for columns that do not fit
- */
+/* The content of the terminal. */
 struct screen {
 	struct top *top;
-	struct top_view view;
-	struct problem problem;
-	size_t first;
-	bool help;
-	sigset_t signals;
-	int width[TOP_COLUMNS];
+	struct top_view view;	/* the rows */
+	struct problem problem;	/* reason for missing rows; empty if nothing failed */
+	size_t first;	/* index of the first visible row */
+	bool help;	/* show the keys */
+	sigset_t signals;	/* signals blocked during the wait for keys */
+	int width[TOP_COLUMNS];	/* by column, 0 for columns that do not fit */
 };
 
 static void choose_columns(struct screen *screen)
@@ -158,21 +149,20 @@ static void draw_titles(const struct screen *screen, int y)
 	mvhline(y, 0, ' ', COLS);
 	if (screen->top->sort == TOP_GROUP)
 		attron(A_BOLD | A_UNDERLINE);
-	draw_name(y, x, top_title(TOP_GROUP));
+	draw_name(y, x, top_columns[TOP_GROUP].title);
 	attroff(A_BOLD | A_UNDERLINE);
 	for (size_t c = TOP_GROUP + 1; c < TOP_COLUMNS; c++) {
 		if (!screen->width[c])
 			continue;
 		if (screen->top->sort == c)
 			attron(A_BOLD | A_UNDERLINE);
-		draw_cell(y, &x, screen->width[c], top_title(c));
+		draw_cell(y, &x, screen->width[c], top_columns[c].title);
 		attroff(A_BOLD | A_UNDERLINE);
 	}
 	attroff(A_REVERSE);
 }
 
-static void draw_row(const struct screen *screen, int y,
-		     const struct top_row *row)
+static void draw_row(const struct screen *screen, int y, const struct top_row *row)
 {
 	int x = screen->width[TOP_GROUP];
 	char text[FORMAT_SIZE];
@@ -180,8 +170,7 @@ static void draw_row(const struct screen *screen, int y,
 	draw_name(y, x, row->group);
 	for (size_t c = TOP_GROUP + 1; c < TOP_COLUMNS; c++) {
 		if (screen->width[c])
-			draw_cell(y, &x, screen->width[c],
-				  top_cell(row, c, text));
+			draw_cell(y, &x, screen->width[c], top_cell(row, c, text));
 	}
 }
 
@@ -194,7 +183,7 @@ static char *summarize(const struct screen *screen)
 
 	text = xasprintf("%zu of %zu groups busy, %zu pools, every %g s, by %s%s  ?: keys",
 			 view->n, view->groups, view->pools, top->interval_s,
-			 top_title(top->sort), top->reverse ? " reversed" : "");
+			 top_columns[top->sort].title, top->reverse ? " reversed" : "");
 	if (!top->input)
 		return text;
 	top_time(top, at);
@@ -341,8 +330,7 @@ static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 static void look_until_quit(struct screen *screen)
 {
 	const struct top *top = screen->top;
-	double wait_s = top->interval_s < FIRST_LOOK_S ? top->interval_s :
-							 FIRST_LOOK_S;
+	double wait_s = top->interval_s < FIRST_LOOK_S ? top->interval_s : FIRST_LOOK_S;
 	uint64_t next_ns = sample_clock();
 
 	draw(screen);
@@ -371,12 +359,7 @@ static void keep_resize_for_waits(struct screen *screen)
 	sigprocmask(SIG_BLOCK, &resize, &screen->signals);
 }
 
-/**
- * top_screen() - run top on the terminal
- * @top: this run
- *
- * Return: an exit code; errors have been reported.
- */
+/* Run top on the terminal. */
 int top_screen(struct top *top)
 {
 	struct screen screen = { .top = top };

@@ -14,46 +14,34 @@
 #include "observe/histogram.h"
 #include "observe/top.h"
 
-static const char *const titles[TOP_COLUMNS] = {
-	[TOP_GROUP] = "GROUP",
-	[TOP_POOL] = "POOL",
-	[TOP_WEIGHT] = "WEIGHT",
-	[TOP_DUE] = "DUE%",
-	[TOP_SHARE] = "SHARE%",
-	[TOP_BYTES] = "BYTES/S",
-	[TOP_IOS] = "IOS/S",
-	[TOP_HELD] = "HELD",
-	[TOP_WAIT] = "WAIT",
-	[TOP_WAIT_P99] = "WAIT99",
-	[TOP_SERVICE] = "SERVICE",
-	[TOP_SERVICE_P99] = "SERV99",
+const struct column top_columns[TOP_COLUMNS] = {
+	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[TOP_DUE] = { "DUE%", "due_pct", COLUMN_REAL },
+	[TOP_SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
+	[TOP_BYTES] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
+	[TOP_IOS] = { "IOS/S", "ios_per_s", COLUMN_REAL },
+	[TOP_HELD] = { "HELD", "held_now", COLUMN_NUMBER },
+	[TOP_WAIT] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
+	[TOP_WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
+	[TOP_SERVICE] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
+	[TOP_SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
 };
 
-/**
- * top_title() - the heading of a column
- * @column: the column
- *
- * Return: the heading.
- */
-const char *top_title(enum top_column column)
-{
-	return titles[column];
-}
-
-/**
- * top_column_named() - find a column by its heading
+/*
+ * Find a column by its heading.
  * @name: the heading, in small letters if one likes, and without % and /S
- * @column: the result
- *
  * Return: 0, or -1 if there is none.
  */
 int top_column_named(const char *name, enum top_column *column)
 {
 	for (size_t i = 0; i < TOP_COLUMNS; i++) {
-		size_t stem = strcspn(titles[i], "%/");
+		const char *title = top_columns[i].title;
+		size_t stem = strcspn(title, "%/");
 
-		if (!strcasecmp(name, titles[i]) ||
-		    (strlen(name) == stem && !strncasecmp(name, titles[i], stem))) {
+		if (!strcasecmp(name, title) ||
+		    (strlen(name) == stem && !strncasecmp(name, title, stem))) {
 			*column = i;
 			return 0;
 		}
@@ -80,16 +68,13 @@ static void fill_times(struct top_row *row, const struct op_stats *total,
 		histogram_add(wait, latency->wait[op]);
 		histogram_add(service, latency->service[op]);
 	}
-	row->value[TOP_WAIT] = total->held_ios ?
-		total->wait_ns / (double)total->held_ios : -1;
+	row->value[TOP_WAIT] = total->held_ios ? total->wait_ns / (double)total->held_ios : -1;
 	row->value[TOP_WAIT_P99] = percentile(wait);
-	row->value[TOP_SERVICE] = total->ios ?
-		total->service_ns / (double)total->ios : -1;
+	row->value[TOP_SERVICE] = total->ios ? total->service_ns / (double)total->ios : -1;
 	row->value[TOP_SERVICE_P99] = percentile(service);
 }
 
-static char *name_of(const struct ioband_devices *devices,
-		     const struct groups *groups,
+static char *name_of(const struct ioband_devices *devices, const struct groups *groups,
 		     const struct ioband_group *group)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
@@ -98,28 +83,21 @@ static char *name_of(const struct ioband_devices *devices,
 	if (owner && tree_is_device(group))
 		name = xstrdup(owner->dm->name);
 	else
-		name = xasprintf("%s%s%s", owner ? owner->dm->name : "",
-				 owner ? ":" : "",
+		name = xasprintf("%s%s%s", owner ? owner->dm->name : "", owner ? ":" : "",
 				 group->path ? group->path : group->name);
 	escaped = text_escape(name);
 	free(name);
 	return escaped;
 }
 
-/**
- * struct done - what a group did in an interval, and with "sum" those below it
- * @share: percent of what the pool did
- * @stats: counts
- * @latency: histograms
- */
+/* What a group did in an interval, and with "sum" those below it. */
 struct done {
-	double share;
+	double share;	/* percent of what the pool did */
 	struct group_stats stats;
-	struct group_latency latency;
+	struct group_latency latency;	/* histograms */
 };
 
-static void add_done(struct done *sum, double share,
-		     const struct group_stats *stats,
+static void add_done(struct done *sum, double share, const struct group_stats *stats,
 		     const struct group_latency *latency)
 {
 	sum->share += share;
@@ -134,30 +112,25 @@ static void add_done(struct done *sum, double share,
 }
 
 /* By the places of the groups, for free(). */
-static struct done *all_done(const struct activity *activity,
-			     const struct sample *delta, const char *measure,
-			     bool sum)
+static struct done *all_done(const struct activity *activity, const struct sample *delta,
+			     const char *measure, bool sum)
 {
 	const struct groups *groups = activity->groups;
 	struct done *done = xcalloc(groups->n + 1, sizeof(*done));
 
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
-		const struct group_stats *stats =
-			stats_find(&delta->stats, group->seq);
+		const struct group_stats *stats = stats_find(&delta->stats, group->seq);
 
-		for (; activity->own[i] && group;
-		     group = sum ? tree_parent(groups, group) : NULL)
+		for (; activity->own[i] && group; group = sum ? tree_parent(groups, group) : NULL)
 			add_done(&done[group - groups->v],
-				 stats_share(&delta->stats, stats, measure),
-				 stats,
+				 stats_share(&delta->stats, stats, measure), stats,
 				 latency_find(&delta->latency, stats->seq));
 	}
 	return done;
 }
 
-static void fill_row(struct top_row *row, const struct done *done,
-		     double seconds)
+static void fill_row(struct top_row *row, const struct done *done, double seconds)
 {
 	const struct op_stats total = stats_total(&done->stats);
 
@@ -168,17 +141,13 @@ static void fill_row(struct top_row *row, const struct done *done,
 	fill_times(row, &total, &done->latency);
 }
 
-/**
- * top_view_add() - add the groups of a pool
- * @view: where to
- * @devices: all
- * @speaker: a device of the pool
+/*
+ * Add the groups of a pool.
  * @delta: what its groups did
  * @sum: what groups below a group do counts as its own
  */
 void top_view_add(struct top_view *view, const struct ioband_devices *devices,
-		  const struct ioband_device *speaker,
-		  const struct sample *delta, bool sum)
+		  const struct ioband_device *speaker, const struct sample *delta, bool sum)
 {
 	const struct groups *groups = &delta->groups;
 	struct activity activity;
@@ -226,9 +195,8 @@ static int compare(const void *left, const void *right, void *sort)
 	return order ? order : strcmp(a->pool, b->pool);
 }
 
-/**
- * top_view_sort() - put groups in an order
- * @view: the groups
+/*
+ * Put groups in an order.
  * @column: numbers with the greatest first, names in their order
  * @reverse: the other way round
  */
@@ -244,10 +212,7 @@ void top_view_sort(struct top_view *view, enum top_column column, bool reverse)
 	}
 }
 
-/**
- * top_view_free() - free what there was to see
- * @view: left empty
- */
+/* Free what there was to see. */
 void top_view_free(struct top_view *view)
 {
 	for (size_t i = 0; i < view->n; i++)
@@ -256,16 +221,11 @@ void top_view_free(struct top_view *view)
 	*view = (struct top_view){ .n = 0 };
 }
 
-/**
- * top_cell() - the text of a cell
- * @row: of this group
- * @column: of this column
+/*
+ * The text of a cell.
  * @text: for it
- *
- * Return: the text.
  */
-const char *top_cell(const struct top_row *row, enum top_column column,
-		     char text[FORMAT_SIZE])
+const char *top_cell(const struct top_row *row, enum top_column column, char text[FORMAT_SIZE])
 {
 	double value = row->value[column];
 
@@ -281,7 +241,6 @@ const char *top_cell(const struct top_row *row, enum top_column column,
 		return format_bytes(value, text);
 	if (column >= TOP_WAIT)
 		return format_time(value, text);
-	snprintf(text, FORMAT_SIZE, "%.*f",
-		 column == TOP_DUE || column == TOP_SHARE, value);
+	snprintf(text, FORMAT_SIZE, "%.*f", column == TOP_DUE || column == TOP_SHARE, value);
 	return text;
 }

@@ -10,23 +10,7 @@
 #include "observe/top.h"
 #include "print/print.h"
 
-const struct column top_columns[TOP_COLUMNS] = {
-	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
-	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
-	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[TOP_DUE] = { "DUE%", "due_pct", COLUMN_REAL },
-	[TOP_SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
-	[TOP_BYTES] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
-	[TOP_IOS] = { "IOS/S", "ios_per_s", COLUMN_REAL },
-	[TOP_HELD] = { "HELD", "held_now", COLUMN_NUMBER },
-	[TOP_WAIT] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
-	[TOP_WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
-	[TOP_SERVICE] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
-	[TOP_SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
-};
-
-static struct top_before *find_before(struct top_before *v, size_t n,
-				      const char *pool)
+static struct top_before *find_before(struct top_before *v, size_t n, const char *pool)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(v[i].pool, pool))
@@ -48,9 +32,8 @@ void top_forget(struct top *top)
 	top->n = 0;
 }
 
-/**
- * top_time() - the time of a page of a recording
- * @top: this run
+/*
+ * The time of a page of a recording.
  * @text: the result, local time
  */
 void top_time(const struct top *top, char text[TOP_TIME_SIZE])
@@ -59,18 +42,14 @@ void top_time(const struct top *top, char text[TOP_TIME_SIZE])
 	const time_t seconds = ns / NS_PER_S;
 	struct tm local;
 
-	strftime(text, TOP_TIME_SIZE, "%Y-%m-%d %H:%M:%S",
-		 localtime_r(&seconds, &local));
+	strftime(text, TOP_TIME_SIZE, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &local));
 }
 
 /* A pool that is new has a row only when it was seen twice. */
-static void add_pool(struct top *top, struct top_view *view,
-		     const struct ioband_devices *devices,
-		     const struct ioband_device *speaker,
-		     const struct sample *now)
+static void add_pool(struct top *top, struct top_view *view, const struct ioband_devices *devices,
+		     const struct ioband_device *speaker, const struct sample *now)
 {
-	const struct top_before *before =
-		find_before(top->before, top->n, speaker->table.pool);
+	const struct top_before *before = find_before(top->before, top->n, speaker->table.pool);
 	struct sample delta;
 
 	if (!before)
@@ -81,8 +60,7 @@ static void add_pool(struct top *top, struct top_view *view,
 	sample_delta_free(&delta);
 }
 
-static int look(struct top *top, struct top_view *view,
-		const struct ioband_devices *devices,
+static int look(struct top *top, struct top_view *view, const struct ioband_devices *devices,
 		const struct targets *speakers)
 {
 	struct top_before *now = xcalloc(speakers->n, sizeof(*now));
@@ -119,15 +97,13 @@ static struct top_before *keep_place(struct top *top, const char *pool)
 }
 
 /* A pool that is gone begins anew when it is back. */
-static void replay_line(struct top *top, struct top_view *view,
-			struct recording_line *line)
+static void replay_line(struct top *top, struct top_view *view, struct recording_line *line)
 {
 	const char *pool = line->speaker.table.pool;
 	struct top_before *before;
 
 	if (line->kind == RECORDING_POOL)
-		add_pool(top, view, &line->devices, &line->speaker,
-			 &line->sample);
+		add_pool(top, view, &line->devices, &line->speaker, &line->sample);
 	before = keep_place(top, pool);
 	before->sample = line->sample;
 	line->sample = (struct sample){ .ns = 0 };
@@ -160,16 +136,10 @@ static int check_pool(const struct top *top)
 	char *pools = xstrdup("");
 	int code = EXIT_OK;
 
-	for (size_t i = 0; i < top->pools.n; i++) {
-		char *longer = xasprintf("%s%s%s", pools, i ? ", " : "",
-					 top->pools.v[i]);
-
-		free(pools);
-		pools = longer;
-	}
+	for (size_t i = 0; i < top->pools.n; i++)
+		xappend(&pools, "%s%s", i ? ", " : "", top->pools.v[i]);
 	if (only && !names_has(&top->pools, only))
-		code = fail(EXIT_MISSING,
-			    "there is no pool '%s' in %s; it has: %s", only,
+		code = fail(EXIT_MISSING, "there is no pool '%s' in %s; it has: %s", only,
 			    top->input->path, *pools ? pools : "no pool");
 	free(pools);
 	return code;
@@ -206,12 +176,9 @@ static int replay(struct top *top, struct top_view *view)
 	return code == EXIT_OK && top->at_end ? check_pool(top) : code;
 }
 
-/**
- * top_refresh() - look at what there is, or what a recording has next
- * @top: this run
+/*
+ * Look at what there is, or what a recording has next.
  * @view: the groups' I/O since the last look; nothing after the first
- *
- * Return: an exit code; errors have been reported.
  */
 int top_refresh(struct top *top, struct top_view *view)
 {
@@ -237,31 +204,24 @@ int top_refresh(struct top *top, struct top_view *view)
 	return code;
 }
 
-static void print_cell(struct table *table, struct row *row,
-		       const struct top_row *top, enum top_column column)
+static void print_cell(struct row *row, const struct top_row *top, enum top_column column)
 {
 	enum column_kind kind = top_columns[column].kind;
 	double value = top->value[column];
 
 	if (kind == COLUMN_TEXT)
-		print_text(table, row, column,
-			   column == TOP_GROUP ? top->group : top->pool);
+		print_text(row, column, column == TOP_GROUP ? top->group : top->pool);
 	else if (value >= 0 && kind == COLUMN_REAL)
-		print_real(table, row, column, value);
+		print_real(row, column, value);
 	else if (column == TOP_WEIGHT)
-		print_weight(table, row, column, weight_of_number(value));
+		print_weight(row, column, weight_of_number(value));
 	else if (value >= 0)
-		print_number(table, row, column, value);
+		print_number(row, column, value);
 }
 
-/**
- * top_print() - fill a row of a table that begins with the columns of top
- * @table: the table
- * @row: the row
- * @top: the values of the row
- */
-void top_print(struct table *table, struct row *row, const struct top_row *top)
+/* Fill a row of a table that begins with the columns of top. */
+void top_print(struct row *row, const struct top_row *top)
 {
 	for (size_t c = 0; c < TOP_COLUMNS; c++)
-		print_cell(table, row, top, c);
+		print_cell(row, top, c);
 }

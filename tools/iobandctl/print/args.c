@@ -17,12 +17,7 @@ static const struct option_spec common[] = {
 	{ .name = NULL }
 };
 
-/**
- * args_letter() - the short form of an option
- * @spec: the option
- *
- * Return: a letter, or 0 if it has none.
- */
+/* The short form of an option.  Return: a letter, or 0 if it has none. */
 char args_letter(const struct option_spec *spec)
 {
 	static const char letters[OPTIONS] = {
@@ -36,11 +31,9 @@ char args_letter(const struct option_spec *spec)
 	return letters[spec->id];
 }
 
-/**
- * args_option() - the options of a verb, one after another
- * @verb: the verb
+/*
+ * The options of a verb, one after another.
  * @i: index, from 0
- *
  * Return: the option, or NULL after the last.
  */
 const struct option_spec *args_option(const struct verb *verb, size_t i)
@@ -97,19 +90,15 @@ static int getopt_problem(int found, char **argv, struct problem *problem)
 	const char *word = argv[optind - 1];
 
 	if (found == ':')
-		return problem_set(problem, "option '%s' needs an argument",
-				   word);
+		return problem_set(problem, "option '%s' needs an argument", word);
 	if (optopt > OPTIONS)
 		return problem_set(problem, "there is no option '-%c'", optopt);
 	if (optopt)
-		return problem_set(problem, "option '%s' takes no argument",
-				   word);
-	return problem_set(problem, "there is no option '%s' (or it is short for several)",
-			   word);
+		return problem_set(problem, "option '%s' takes no argument", word);
+	return problem_set(problem, "there is no option '%s' (or it is short for several)", word);
 }
 
-static int check_columns(const struct verb *verb, const struct args *args,
-			 struct problem *problem)
+static int check_columns(const struct verb *verb, const struct args *args, struct problem *problem)
 {
 	size_t *chosen;
 	int count;
@@ -117,21 +106,18 @@ static int check_columns(const struct verb *verb, const struct args *args,
 	if (!verb->columns)
 		return 0;
 	chosen = xcalloc(verb->n_columns, sizeof(*chosen));
-	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns,
-			       verb->n_columns, args->value[OPTION_JSON],
-			       chosen, problem);
+	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns, verb->n_columns,
+			       args->value[OPTION_JSON], chosen, problem);
 	free(chosen);
 	return count < 0 ? -1 : 0;
 }
 
-static int check_operands(const struct verb *verb, const struct args *args,
-			  struct problem *problem)
+static int check_operands(const struct verb *verb, const struct args *args, struct problem *problem)
 {
 	if (args->value[OPTION_HELP] || args->value[OPTION_VERSION])
 		return 0;
 	if (args->n < verb->min)
-		return problem_set(problem, "too few arguments; it takes: %s",
-				   verb->args);
+		return problem_set(problem, "too few arguments; it takes: %s", verb->args);
 	if (verb->max != ARGS_ANY && args->n > verb->max)
 		return problem_set(problem, "'%s' is too much; it takes: %s",
 				   args->operand[verb->max],
@@ -139,15 +125,10 @@ static int check_operands(const struct verb *verb, const struct args *args,
 	return check_columns(verb, args, problem);
 }
 
-/**
- * args_parse() - read the command line of a verb
- * @verb: the verb
- * @argc: number of words
+/*
+ * Read the command line of a verb.
  * @argv: the words, the verb first; the function permutes them
  * @args: the result, which points into @argv
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem)
@@ -169,8 +150,7 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 			return getopt_problem(found, argv, problem);
 		spec = spec_found(verb, found);
 		if (args->value[spec->id])
-			return problem_set(problem, "option '--%s' comes twice",
-					   spec->name);
+			return problem_set(problem, "option '--%s' comes twice", spec->name);
 		args->value[spec->id] = optarg ? optarg : spec->name;
 	}
 	args->operand = argv + optind;
@@ -205,11 +185,7 @@ static void print_columns(const struct verb *verb, bool more, FILE *stream)
 	putc('\n', stream);
 }
 
-/**
- * args_usage() - print the usage of a verb
- * @verb: the verb
- * @stream: receives it
- */
+/* Print the usage of a verb. */
 void args_usage(const struct verb *verb, FILE *stream)
 {
 	const struct option_spec *spec;

@@ -47,63 +47,41 @@ enum option_id {
 	OPTIONS,
 };
 
-/**
- * struct option_spec - an option of a verb
- * @id: index of its value
- * @name: without the dashes; NULL ends a list of options
- * @arg: the name of its argument, NULL if it takes none
- * @help: its description
- */
+/* An option of a verb. */
 struct option_spec {
-	enum option_id id;
-	const char *name;
-	const char *arg;
+	enum option_id id;	/* index of its value */
+	const char *name;	/* without the dashes; NULL ends a list of options */
+	const char *arg;	/* the name of its argument, NULL if it takes none */
 	const char *help;
 };
 
-/**
- * struct args - the parsed command line of a verb
- * @value: by option: its argument, or its name if it takes none; NULL if it is
- *	absent
- * @operand: the remaining words
- * @n: number of operands
- * @verb: the verb
- * @verbs: the table of verbs, ended by NULL
- */
+/* The parsed command line of a verb. */
 struct args {
+	/* By option: its argument, or its name if it takes none; NULL if it is absent. */
 	const char *value[OPTIONS];
-	char **operand;
+	char **operand;	/* the remaining words */
 	int n;
 	const struct verb *verb;
-	const struct verb *const *verbs;
+	const struct verb *const *verbs;	/* the table of verbs, ended by NULL */
 };
 
 #define ARGS_ANY (-1)
 
-/**
- * struct verb - a verb of iobandctl
- * @name: as typed
- * @args: its operands, for the usage
- * @summary: its description, for the usage
- * @min: fewest operands
- * @max: most operands, or ARGS_ANY
- * @options: its own options, ended by one without a name; NULL if there are none
- * @shared: further options, shared with other verbs; NULL if there are none
- * @run: the function of the verb; returns an exit code
- * @about: data for a function @run of several verbs
- * @columns: the columns for -o, if the options include SPEC_COLUMNS
- * @n_columns: number of columns
- */
+/* A verb of iobandctl. */
 struct verb {
-	const char *name;
-	const char *args;
-	const char *summary;
-	int min;
-	int max;
+	const char *name;	/* as typed */
+	const char *args;	/* its operands, for the usage */
+	const char *summary;	/* its description, for the usage */
+	int min;	/* fewest operands */
+	int max;	/* most operands, or ARGS_ANY */
+	/* Its own options, ended by one without a name; NULL if there are none. */
 	const struct option_spec *options;
+	/* Further options, shared with other verbs; NULL if there are none. */
 	const struct option_spec *shared;
+	/* The function of the verb; returns an exit code. */
 	int (*run)(const struct args *args);
-	const void *about;
+	const void *about;	/* data for a function @run of several verbs */
+	/* The columns for -o, if the options include SPEC_COLUMNS. */
 	const struct column *columns;
 	size_t n_columns;
 };

@@ -14,19 +14,16 @@ static bool is_offered(const struct column *column, bool json)
 
 static bool is_called(const char *called, struct span name)
 {
-	return called && !strncasecmp(called, name.start, name.length) &&
-	       !called[name.length];
+	return called && !strncasecmp(called, name.start, name.length) && !called[name.length];
 }
 
 /* By its heading or its key, in capitals or not; @n if there is none. */
-static size_t find_column(struct span name, const struct column *columns,
-			  size_t n, bool json)
+static size_t find_column(struct span name, const struct column *columns, size_t n, bool json)
 {
 	size_t i = 0;
 
 	while (i < n && !(is_offered(&columns[i], json) &&
-			  (is_called(columns[i].title, name) ||
-			   is_called(columns[i].key, name))))
+			  (is_called(columns[i].title, name) || is_called(columns[i].key, name))))
 		i++;
 	return i;
 }
@@ -41,39 +38,26 @@ static int add(size_t *chosen, int count, size_t column)
 	return count + 1;
 }
 
-/**
- * columns_names() - name all columns
- * @columns: the columns
- * @n: how many
- * @json: name the columns of JSON
- *
- * Return: the names with commas between them, to be freed.
- */
+/* Name all columns.  Return: the names with commas between them, to be freed. */
 char *columns_names(const struct column *columns, size_t n, bool json)
 {
-	char *names = xstrdup(""), *longer;
+	char *names = xstrdup("");
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_offered(&columns[i], json))
-			continue;
-		longer = xasprintf("%s%s%s", names, *names ? ", " : "",
-				   json ? columns[i].key : columns[i].title);
-		free(names);
-		names = longer;
+		if (is_offered(&columns[i], json))
+			xappend(&names, "%s%s", *names ? ", " : "",
+				json ? columns[i].key : columns[i].title);
 	}
 	return names;
 }
 
-/**
- * columns_choose() - choose the columns of a table
- * @names: of columns, with commas between them; a + in front adds them to the
- *	default columns; NULL: the default columns
- * @columns: all that there are
- * @n: how many
+/*
+ * Choose the columns of a table.
+ * @names: of columns, with commas between them; a + in front adds them to the default
+ *	columns; NULL: the default columns
  * @json: for JSON
  * @chosen: the result, with room for @n
  * @problem: the mistake in @names
- *
  * Return: how many, or -1 with @problem set.
  */
 int columns_choose(const char *names, const struct column *columns, size_t n,
@@ -99,10 +83,8 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 		if (column == n) {
 			char *all = columns_names(columns, n, json);
 
-			problem_set(problem,
-				    "there is no column '%s'%s; the columns are %s",
-				    span_show(name, shown),
-				    json ? " in JSON" : "", all);
+			problem_set(problem, "there is no column '%s'%s; the columns are %s",
+				    span_show(name, shown), json ? " in JSON" : "", all);
 			free(all);
 			return -1;
 		}
@@ -111,11 +93,9 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 	return count;
 }
 
-/**
- * columns_has() - check whether a choice of columns names a column
+/*
+ * Check whether a choice of columns names a column.
  * @names: as for columns_choose()
- * @column: the column
- *
  * Return: true if it does; false for the default columns.
  */
 bool columns_has(const char *names, const struct column *column)
@@ -127,8 +107,7 @@ bool columns_has(const char *names, const struct column *column)
 	rest = span_of(names + (*names == '+'));
 	while (rest.length) {
 		span_item(&rest, ',', &name);
-		if (is_called(column->title, name) ||
-		    is_called(column->key, name))
+		if (is_called(column->title, name) || is_called(column->key, name))
 			return true;
 	}
 	return false;

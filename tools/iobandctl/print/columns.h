@@ -20,18 +20,12 @@ enum column_kind {
 	COLUMN_TREE,	/* text that leads the branches of a tree */
 };
 
-/**
- * struct column - a column of a table
- * @title: its heading in text; NULL to leave it out there
- * @key: its name in JSON; NULL to leave it out there
- * @kind: what its cells hold
- * @more: in text it is shown only if it is asked for
- */
+/* A column of a table. */
 struct column {
-	const char *title;
-	const char *key;
-	enum column_kind kind;
-	bool more;
+	const char *title;	/* its heading in text; NULL to leave it out there */
+	const char *key;	/* its name in JSON; NULL to leave it out there */
+	enum column_kind kind;	/* what its cells hold */
+	bool more;	/* in text it is shown only if it is asked for */
 };
 
 int columns_choose(const char *names, const struct column *columns, size_t n,

@@ -4,8 +4,7 @@
 
 #include "print/format.h"
 
-static void three_digits(double value, const char *unit,
-			 char buffer[FORMAT_SIZE])
+static void three_digits(double value, const char *unit, char buffer[FORMAT_SIZE])
 {
 	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 
@@ -31,25 +30,19 @@ static const char *format_size(uint64_t bytes, unsigned int base,
 	return buffer;
 }
 
-/**
- * format_bytes() - write a size, K being 1024
- * @bytes: the size
+/*
+ * Write a size, K being 1024.
  * @buffer: for the text
- *
- * Return: @buffer.
  */
 const char *format_bytes(uint64_t bytes, char buffer[FORMAT_SIZE])
 {
 	return format_size(bytes, 1024, "", buffer);
 }
 
-/**
- * format_units() - write a size with an explicit unit
- * @bytes: the size
+/*
+ * Write a size with an explicit unit.
  * @decimal: KB or the like, powers of 1000; else KiB or the like
  * @buffer: for the text
- *
- * Return: @buffer.
  */
 const char *format_units(uint64_t bytes, bool decimal, char buffer[FORMAT_SIZE])
 {
@@ -57,12 +50,10 @@ const char *format_units(uint64_t bytes, bool decimal, char buffer[FORMAT_SIZE])
 			 format_size(bytes, 1024, "iB", buffer);
 }
 
-/**
- * format_time() - write a duration
+/*
+ * Write a duration.
  * @ns: the duration in nanoseconds
  * @buffer: for the text
- *
- * Return: @buffer.
  */
 const char *format_time(uint64_t ns, char buffer[FORMAT_SIZE])
 {

@@ -21,21 +21,13 @@
 
 #define HIDDEN ((size_t)-1)
 
-/**
- * struct table - a table under construction
- * @scols: the table of libsmartcols
- * @json: print JSON
- * @bytes: print sizes and rates as plain numbers
- * @columns: what the caller described
- * @place: the column of @scols by column, or HIDDEN
- * @n: number of columns
- */
+/* A table under construction. */
 struct table {
-	struct libscols_table *scols;
+	struct libscols_table *scols;	/* the table of libsmartcols */
 	bool json;
-	bool bytes;
-	const struct column *columns;
-	size_t *place;
+	bool bytes;	/* print sizes and rates as plain numbers */
+	const struct column *columns;	/* what the caller described */
+	size_t *place;	/* the column of @scols by column, or HIDDEN */
 	size_t n;
 };
 
@@ -88,8 +80,7 @@ static void add_column(struct table *table, size_t i, size_t place)
 	const char *name = table->json ? column->key : column->title;
 	struct libscols_column *added;
 
-	added = made(scols_table_new_column(table->scols, name, 0,
-					    column_flags(column->kind)));
+	added = made(scols_table_new_column(table->scols, name, 0, column_flags(column->kind)));
 	check(scols_column_set_json_type(added, json_type(column->kind)));
 	table->place[i] = place;
 }
@@ -120,28 +111,20 @@ static struct table *begin(const char *name, const struct column *columns,
 	return table;
 }
 
-/**
- * print_table() - begin a table
- * @name: name of the list in JSON
+/*
+ * Begin a table.
  * @columns: must outlive the table
- * @n: number of columns
- * @json: print JSON
- *
  * Return: the table, for print_end().
  */
-struct table *print_table(const char *name, const struct column *columns,
-			  size_t n, bool json)
+struct table *print_table(const char *name, const struct column *columns, size_t n, bool json)
 {
 	return begin(name, columns, n, json, NULL);
 }
 
-/**
- * print_asked() - begin a table as a command line asks for it
- * @name: of the list in JSON
+/*
+ * Begin a table as a command line asks for it.
  * @columns: must outlive the table
- * @n: how many
  * @args: has the options SPEC_COLUMNS and SPEC_JSON of a verb with these columns
- *
  * Return: the table, for print_end().
  */
 struct table *print_asked(const char *name, const struct column *columns,
@@ -151,8 +134,7 @@ struct table *print_asked(const char *name, const struct column *columns,
 				    args->value[OPTION_OUTPUT]);
 
 	table->bytes = args->value[OPTION_BYTES];
-	check(scols_table_enable_noheadings(table->scols,
-					    !!args->value[OPTION_NO_HEADINGS]));
+	check(scols_table_enable_noheadings(table->scols, !!args->value[OPTION_NO_HEADINGS]));
 	return table;
 }
 
@@ -161,35 +143,34 @@ static struct libscols_line *line_of(struct row *row)
 	return (struct libscols_line *)row;
 }
 
-static void set(struct table *table, struct row *row, size_t column,
-		const char *text)
+static struct table *table_of(struct row *row)
 {
-	size_t place = table->place[column];
+	return scols_line_get_userdata(line_of(row));
+}
+
+static void set(struct row *row, size_t column, const char *text)
+{
+	size_t place = table_of(row)->place[column];
 
 	if (place != HIDDEN)
 		check(scols_line_set_data(line_of(row), place, text));
 }
 
-/**
- * print_row() - begin a row
- * @table: the table
- *
- * A cell without a value shows as "-", in JSON as null.
- *
- * Return: the row.
+/*
+ * Begin a row.  A cell without a value shows as "-", in JSON as null.
  */
 struct row *print_row(struct table *table)
 {
 	struct row *row = made(scols_table_new_line(table->scols, NULL));
 
+	check(scols_line_set_userdata(line_of(row), table));
 	for (size_t i = 0; !table->json && i < table->n; i++)
-		set(table, row, i, "-");
+		set(row, i, "-");
 	return row;
 }
 
-/**
- * print_below() - make a row the child of another in the tree
- * @row: the row
+/*
+ * Make a row the child of another in the tree.
  * @parent: its parent, in the same table
  */
 void print_below(struct row *row, struct row *parent)
@@ -197,38 +178,33 @@ void print_below(struct row *row, struct row *parent)
 	check(scols_line_add_child(line_of(parent), line_of(row)));
 }
 
-/**
- * print_text() - fill a cell of kind TEXT, PATH or TREE
- * @table: of this table
- * @row: of this row
+/*
+ * Fill a cell of kind TEXT, PATH or TREE.
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
- * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes
- * other characters.
+ * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other
+ * characters.
  */
-void print_text(struct table *table, struct row *row, size_t column,
-		const char *text)
+void print_text(struct row *row, size_t column, const char *text)
 {
 	char *shown = NULL;
 
 	if (text)
-		shown = table->json ? text_utf8(text) : show(text, stdout);
+		shown = table_of(row)->json ? text_utf8(text) : show(text, stdout);
 	if (shown)
-		set(table, row, column, shown);
+		set(row, column, shown);
 	free(shown);
 }
 
-/**
- * print_number() - fill a cell of kind NUMBER, BYTES or TIME
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind NUMBER, BYTES or TIME.
  * @column: index of the column
  * @number: in bytes for BYTES, in nanoseconds for TIME
  */
-void print_number(struct table *table, struct row *row, size_t column,
-		  uint64_t number)
+void print_number(struct row *row, size_t column, uint64_t number)
 {
+	const struct table *table = table_of(row);
 	enum column_kind kind = table->columns[column].kind;
 	char text[FORMAT_SIZE];
 
@@ -237,47 +213,38 @@ void print_number(struct table *table, struct row *row, size_t column,
 	else if (!table->json && kind == COLUMN_TIME)
 		format_time(number, text);
 	else
-		snprintf(text, sizeof(text), "%llu",
-			 (unsigned long long)number);
-	set(table, row, column, text);
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	set(row, column, text);
 }
 
-/**
- * print_weight() - fill a cell of kind NUMBER with a weight
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind NUMBER with a weight.
  * @column: index of the column
  * @weight: the weight; idle is 0 in JSON, and a word in text
  */
-void print_weight(struct table *table, struct row *row, size_t column,
-		  uint64_t weight)
+void print_weight(struct row *row, size_t column, uint64_t weight)
 {
-	if (weight == IOBAND_WEIGHT_IDLE && !table->json)
-		set(table, row, column, "idle");
+	if (weight == IOBAND_WEIGHT_IDLE && !table_of(row)->json)
+		set(row, column, "idle");
 	else
-		print_number(table, row, column, weight_number(weight));
+		print_number(row, column, weight_number(weight));
 }
 
-/**
- * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns that PRINT_MAX() or PRINT_MIN() describes.
  * @first: index of the first of these columns
  * @rates: the cell of a rate without a bound stays empty
  */
-void print_rates(struct table *table, struct row *row, size_t first,
-		 const struct rates *rates)
+void print_rates(struct row *row, size_t first, const struct rates *rates)
 {
 	for (int rate = 0; rate < RATES; rate++) {
 		if (rates->rate[rate])
-			print_number(table, row, first + rate,
-				     rates->rate[rate]);
+			print_number(row, first + rate, rates->rate[rate]);
 	}
 }
 
 /* With --bytes the rates are plain numbers. */
-static char *text_of_bound(const struct table *table,
-			   const struct bounds *bounds, enum bound bound)
+static char *text_of_bound(const struct table *table, const struct bounds *bounds, enum bound bound)
 {
 	if (!bound_is_set(bounds, bound))
 		return NULL;
@@ -286,80 +253,68 @@ static char *text_of_bound(const struct table *table,
 	return bound_text(bounds, bound);
 }
 
-/**
- * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns that PRINT_BOUND_TEXTS() describes.
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
-void print_bound_texts(struct table *table, struct row *row, size_t first,
-		       const struct bounds *bounds)
+void print_bound_texts(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = text_of_bound(table, bounds, bound);
+		char *text = text_of_bound(table_of(row), bounds, bound);
 
-		print_text(table, row, first + bound, text);
+		print_text(row, first + bound, text);
 		free(text);
 	}
 }
 
-/**
- * print_bounds() - fill the columns of all bounds, one kind after another
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns of all bounds, one kind after another.
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
-void print_bounds(struct table *table, struct row *row, size_t first,
-		  const struct bounds *bounds)
+void print_bounds(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
-		print_rates(table, row, first + bound * RATES,
-			    &bounds->of[bound]);
+		print_rates(row, first + bound * RATES, &bounds->of[bound]);
 	for (int i = 0; i < BOUNDS - LATENCY; i++) {
 		if (bounds->latency_us[i])
-			print_number(table, row, first + LATENCY * RATES + i,
-				     bounds->latency_us[i]);
+			print_number(row, first + LATENCY * RATES + i, bounds->latency_us[i]);
 	}
 }
 
-/**
- * print_real() - fill a cell of kind REAL
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind REAL.
  * @column: index of the column
  * @number: printed with two decimals
  */
-void print_real(struct table *table, struct row *row, size_t column,
-		double number)
+void print_real(struct row *row, size_t column, double number)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.2f", number);
-	set(table, row, column, text);
+	set(row, column, text);
 }
 
-/**
- * print_flag() - fill a cell of kind FLAG or SET
- * @table: of this table
- * @row: of this row
+/*
+ * Fill a cell of kind FLAG or SET.
  * @column: index of the column
  * @flag: yes or no, or set or default; true or false in JSON
  */
-void print_flag(struct table *table, struct row *row, size_t column, bool flag)
+void print_flag(struct row *row, size_t column, bool flag)
 {
+	const struct table *table = table_of(row);
+
 	if (table->json)
-		set(table, row, column, flag ? "1" : "0");
+		set(row, column, flag ? "1" : "0");
 	else if (table->columns[column].kind == COLUMN_SET)
-		set(table, row, column, flag ? "set" : "default");
+		set(row, column, flag ? "set" : "default");
 	else
-		set(table, row, column, flag ? "yes" : "no");
+		set(row, column, flag ? "yes" : "no");
 }
 
-/**
- * print_hide() - hide a column
- * @table: the table
+/*
+ * Hide a column.
  * @column: index of the column
  */
 void print_hide(struct table *table, size_t column)
@@ -367,19 +322,17 @@ void print_hide(struct table *table, size_t column)
 	size_t place = table->place[column];
 
 	if (place != HIDDEN)
-		check(scols_column_set_flags(scols_table_get_column(table->scols,
-								    place),
+		check(scols_column_set_flags(scols_table_get_column(table->scols, place),
 					     SCOLS_FL_HIDDEN));
 }
 
-/**
- * print_drop() - remove a row
- * @table: the table
+/*
+ * Remove a row.
  * @row: the row, which has no children
  */
-void print_drop(struct table *table, struct row *row)
+void print_drop(struct row *row)
 {
-	check(scols_table_remove_line(table->scols, line_of(row)));
+	check(scols_table_remove_line(table_of(row)->scols, line_of(row)));
 }
 
 static void free_table(struct table *table)
@@ -404,12 +357,7 @@ static void print_json(struct libscols_table *scols)
 	free(json);
 }
 
-/**
- * print_end() - print a table and free it
- * @table: the table
- *
- * Return: an exit code.
- */
+/* Print a table and free it. */
 int print_end(struct table *table)
 {
 	if (table->json)
@@ -420,36 +368,28 @@ int print_end(struct table *table)
 	return print_flush();
 }
 
-/**
- * print_some() - print a table of completed actions, and free it
+/*
+ * Print a table of completed actions, and free it.
  * @table: the table; not printed if it is empty and @code is a failure
  * @code: the exit code so far
- *
  * Return: @code, or if that is EXIT_OK, the exit code of printing.
  */
 int print_some(struct table *table, int code)
 {
-	int printed = EXIT_OK;
-
 	if (code == EXIT_OK || !scols_table_is_empty(table->scols))
-		printed = print_end(table);
-	else
-		free_table(table);
-	return code == EXIT_OK ? printed : code;
+		return first_failure(code, print_end(table));
+	free_table(table);
+	return code;
 }
 
-/**
- * print_is_terminal() - check whether a stream accepts escape sequences
- * @stream: the stream
- *
- * Return: true for a terminal that does.
+/*
+ * Check whether a stream accepts escape sequences.  Return: true for a terminal that does.
  */
 bool print_is_terminal(FILE *stream)
 {
 	const char *terminal = getenv("TERM");
 
-	return isatty(fileno(stream)) && terminal && *terminal &&
-	       strcmp(terminal, "dumb");
+	return isatty(fileno(stream)) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
 /* See no-color.org. */
@@ -471,10 +411,7 @@ static void print_args(const char *colour, const char *mark, const char *plain,
 	free(text);
 }
 
-/**
- * print_line() - print a line of text
- * @fmt: printf-like
- */
+/* Print a line of text. */
 void print_line(const char *fmt, ...)
 {
 	va_list args;
@@ -484,11 +421,10 @@ void print_line(const char *fmt, ...)
 	va_end(args);
 }
 
-/**
- * print_marked() - print a line of text that begins with a mark in colour
+/*
+ * Print a line of text that begins with a mark in colour.
  * @colour: its escape sequence
  * @mark: a short word
- * @fmt: printf-like
  */
 void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 {
@@ -496,8 +432,7 @@ void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "",
-		   fmt, args);
+	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "", fmt, args);
 	va_end(args);
 }
 
@@ -514,15 +449,10 @@ void print_lines(const char *indent, char *text)
 		print_line("%s%s", indent, line);
 }
 
-/**
- * print_flush() - write all output and check for errors
- *
- * Return: an exit code.
- */
+/* Write all output and check for errors. */
 int print_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_OK;
-	return fail(EXIT_FAILED, "cannot write the output: %s",
-		    strerror(errno));
+	return fail(EXIT_FAILED, "cannot write the output: %s", strerror(errno));
 }

@@ -42,34 +42,25 @@ struct args;
 struct table;
 struct row;
 
-struct table *print_table(const char *name, const struct column *columns,
-			  size_t n, bool json);
+struct table *print_table(const char *name, const struct column *columns, size_t n, bool json);
 struct table *print_asked(const char *name, const struct column *columns,
 			  size_t n, const struct args *args);
 struct row *print_row(struct table *table);
 void print_below(struct row *row, struct row *parent);
-void print_text(struct table *table, struct row *row, size_t column,
-		const char *text);
-void print_number(struct table *table, struct row *row, size_t column,
-		  uint64_t number);
-void print_weight(struct table *table, struct row *row, size_t column,
-		  uint64_t weight);
-void print_rates(struct table *table, struct row *row, size_t first,
-		 const struct rates *rates);
-void print_bound_texts(struct table *table, struct row *row, size_t first,
-		       const struct bounds *bounds);
-void print_bounds(struct table *table, struct row *row, size_t first,
-		  const struct bounds *bounds);
-void print_real(struct table *table, struct row *row, size_t column,
-		double number);
-void print_flag(struct table *table, struct row *row, size_t column, bool flag);
+void print_text(struct row *row, size_t column, const char *text);
+void print_number(struct row *row, size_t column, uint64_t number);
+void print_weight(struct row *row, size_t column, uint64_t weight);
+void print_rates(struct row *row, size_t first, const struct rates *rates);
+void print_bound_texts(struct row *row, size_t first, const struct bounds *bounds);
+void print_bounds(struct row *row, size_t first, const struct bounds *bounds);
+void print_real(struct row *row, size_t column, double number);
+void print_flag(struct row *row, size_t column, bool flag);
 void print_hide(struct table *table, size_t column);
-void print_drop(struct table *table, struct row *row);
+void print_drop(struct row *row);
 int print_end(struct table *table);
 int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);
-__printf(3, 4) void print_marked(const char *colour, const char *mark,
-				 const char *fmt, ...);
+__printf(3, 4) void print_marked(const char *colour, const char *mark, const char *fmt, ...);
 void print_lines(const char *indent, char *text);
 bool print_is_terminal(FILE *stream);
 int print_flush(void);

@@ -4,7 +4,6 @@
 #include "config/plan.h"
 #include "host/lock.h"
 #include "kernel/dm.h"
-#include "print/print.h"
 #include "verbs/verbs.h"
 
 static int make_so(struct plan *plan, bool all)
@@ -97,8 +96,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options[] = {
 	SPEC_CONFIG,
-	{ OPTION_DRY_RUN, "dry-run", NULL,
-	  "only show what would be changed" },
+	{ OPTION_DRY_RUN, "dry-run", NULL, "only show what would be changed" },
 	{ OPTION_EXIT_CODE, "exit-code", NULL,
 	  "with --dry-run: exit with 8 if anything would be changed" },
 	SPEC_JSON,

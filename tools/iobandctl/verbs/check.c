@@ -71,10 +71,10 @@ static void found(struct findings *findings, enum verdict verdict,
 		findings->code = EXIT_FAILED;
 	if (findings->table) {
 		findings->row = print_row(findings->table);
-		print_text(findings->table, findings->row, VERDICT,
+		print_text(findings->row, VERDICT,
 			   verdicts[verdict]);
-		print_text(findings->table, findings->row, SUBJECT, subject);
-		print_text(findings->table, findings->row, FINDING, text);
+		print_text(findings->row, SUBJECT, subject);
+		print_text(findings->row, FINDING, text);
 	} else {
 		print_marked(colours[verdict], verdicts[verdict], "%s: %s",
 			     subject, text);
@@ -93,7 +93,7 @@ static void remedy(struct findings *findings, const char *fmt, ...)
 	text = xvasprintf(fmt, args);
 	va_end(args);
 	if (findings->table)
-		print_text(findings->table, findings->row, REMEDY, text);
+		print_text(findings->row, REMEDY, text);
 	else
 		print_line("      %s", text);
 	free(text);

@@ -130,7 +130,6 @@ void completion_bash(const struct verb *const *verbs)
 		print_verb(*verbs);
 	fputs(middle, stdout);
 	for (fixed = completion_fixed_kinds; fixed->kind; fixed++)
-		printf("	%s) printf '%%s\\n' %s ;;\n", fixed->kind,
-		       fixed->words);
+		printf("	%s) printf '%%s\\n' %s ;;\n", fixed->kind, fixed->words);
 	fputs(end, stdout);
 }

@@ -41,16 +41,14 @@ static void print_kind(const struct verb *verb, const char *kind)
 
 static void print_verb(const struct verb *verb)
 {
-	printf("complete -c iobandctl -n __fish_use_subcommand -a %s -d '",
-	       verb->name);
+	printf("complete -c iobandctl -n __fish_use_subcommand -a %s -d '", verb->name);
 	completion_quote(verb->summary, "\\'");
 	fputs("'\n", stdout);
 }
 
 static void print_when(const struct verb *verb)
 {
-	printf("complete -c iobandctl -n '__fish_seen_subcommand_from %s'",
-	       verb->name);
+	printf("complete -c iobandctl -n '__fish_seen_subcommand_from %s'", verb->name);
 }
 
 static void print_words(const struct verb *verb)
@@ -66,8 +64,7 @@ static void print_words(const struct verb *verb)
 		completion_quote(option->help, "\\'");
 		fputs("'", stdout);
 		if (option->arg)
-			fputs(completion_is_file(option->arg) ? " -r" : " -x",
-			      stdout);
+			fputs(completion_is_file(option->arg) ? " -r" : " -x", stdout);
 		if (option->arg)
 			print_kind(verb, option->arg);
 		putchar('\n');

@@ -33,19 +33,14 @@ const struct fixed_kind completion_fixed_kinds[] = {
  * NAMES are names of existing ioband devices.  NAME, the name of a new device, has
  * no words.  PLACE is a pool or a device.
  */
-static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP",
-	"VERB" };
+static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP", "VERB" };
 
-/**
- * completion_operand() - the arguments of a verb, one after another
- * @verb: the verb
+/*
+ * The arguments of a verb, one after another.
  * @i: index, from 0
- * @operand: the result
- *
  * Return: false after the last.
  */
-bool completion_operand(const struct verb *verb, size_t i,
-			struct operand *operand)
+bool completion_operand(const struct verb *verb, size_t i, struct operand *operand)
 {
 	struct span rest = span_of(verb->args), word;
 
@@ -55,8 +50,7 @@ bool completion_operand(const struct verb *verb, size_t i,
 	} while (i--);
 	if (*word.start == '[')
 		word = (struct span){ word.start + 1, word.length - 2 };
-	operand->repeats = word.length > 3 &&
-			   !strncmp(word.start + word.length - 3, "...", 3);
+	operand->repeats = word.length > 3 && !strncmp(word.start + word.length - 3, "...", 3);
 	if (operand->repeats)
 		word.length -= 3;
 	if (operand->repeats && span_is(word, "NAME"))
@@ -66,12 +60,7 @@ bool completion_operand(const struct verb *verb, size_t i,
 	return span_copy(word, operand->kind, sizeof(operand->kind));
 }
 
-/**
- * completion_fixed() - the words of a kind, if they are always the same
- * @kind: the kind
- *
- * Return: the words, or NULL.
- */
+/* The words of a kind, if they are always the same.  Return: the words, or NULL. */
 const char *completion_fixed(const char *kind)
 {
 	const struct fixed_kind *fixed;
@@ -99,12 +88,7 @@ void completion_columns(const struct verb *verb)
 	}
 }
 
-/**
- * completion_is_asked() - check whether completion --words supports a kind
- * @kind: the kind
- *
- * Return: true if it does.
- */
+/* Check whether completion --words supports a kind. */
 bool completion_is_asked(const char *kind)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
@@ -114,20 +98,14 @@ bool completion_is_asked(const char *kind)
 	return false;
 }
 
-/**
- * completion_is_file() - check whether words of a kind may be names of files
- * @kind: the kind
- *
- * Return: true if they may.
- */
+/* Check whether words of a kind may be names of files. */
 bool completion_is_file(const char *kind)
 {
 	return !strcmp(kind, "FILE") || !strcmp(kind, "DEVICE");
 }
 
-/**
- * completion_quote() - print a part of a word inside single quotes
- * @text: the part
+/*
+ * Print a part of a word inside single quotes.
  * @backslashed: the characters that need a backslash
  */
 void completion_quote(const char *text, const char *backslashed)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/show.h"
 #include "host/device.h"
 #include "ioband/query.h"
@@ -21,8 +20,7 @@ static bool is_visible(const char *word)
 	return is;
 }
 
-static void add_group(const struct ioband_devices *devices,
-		      const struct groups *groups,
+static void add_group(const struct ioband_devices *devices, const struct groups *groups,
 		      const struct ioband_group *group, struct names *words)
 {
 	char *name = tree_name(devices, groups, group);
@@ -43,8 +41,7 @@ static int add_groups(const struct ioband_devices *devices,
 	return code;
 }
 
-static int add_all_groups(const struct ioband_devices *devices,
-			  struct names *words)
+static int add_all_groups(const struct ioband_devices *devices, struct names *words)
 {
 	const struct scope all = { .device = NULL };
 	struct targets speakers;
@@ -71,20 +68,17 @@ static int add_words(const char *kind, struct names *words)
 
 		if (strcmp(kind, "POOL"))
 			names_add(words, device->dm->name);
-		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) &&
-		    device->dm->table)
+		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) && device->dm->table)
 			names_add(words, device->table.pool);
 	}
 	ioband_free(&devices);
 	return code;
 }
 
-/**
- * completion_words() - print the words of a kind, a line each
+/*
+ * Print the words of a kind, a line each.
  * @kind: a kind for which completion_is_asked() is true
  * @verbs: the table of verbs, ended by NULL
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int completion_words(const char *kind, const struct verb *const *verbs)
 {

@@ -50,8 +50,7 @@ static void print_kind(const struct verb *verb, const char *kind)
 	} else if (words) {
 		printf("(%s)", words);
 	} else if (completion_is_file(kind)) {
-		fputs(completion_is_asked(kind) ? "_iobandctl_device" : "_files",
-		      stdout);
+		fputs(completion_is_asked(kind) ? "_iobandctl_device" : "_files", stdout);
 	} else if (completion_is_asked(kind)) {
 		printf(" _iobandctl_words %s", kind);
 	} else {
@@ -60,12 +59,10 @@ static void print_kind(const struct verb *verb, const char *kind)
 	}
 }
 
-static void print_form(const struct verb *verb,
-		       const struct option_spec *option, const char *dashes,
-		       const char *name, const char *joint)
+static void print_form(const struct verb *verb, const struct option_spec *option,
+		       const char *dashes, const char *name, const char *joint)
 {
-	printf(" \\\n			'%s%s%s[", dashes, name,
-	       option->arg ? joint : "");
+	printf(" \\\n			'%s%s%s[", dashes, name, option->arg ? joint : "");
 	completion_quote(option->help, "\\[]:");
 	putchar(']');
 	if (option->arg)
@@ -73,8 +70,7 @@ static void print_form(const struct verb *verb,
 	putchar('\'');
 }
 
-static void print_option(const struct verb *verb,
-			 const struct option_spec *option)
+static void print_option(const struct verb *verb, const struct option_spec *option)
 {
 	const char letter[] = { args_letter(option), 0 };
 

@@ -26,8 +26,7 @@ static int print_script(const char *shell, const struct verb *const *verbs)
 			return print_flush();
 		}
 	}
-	return fail(EXIT_USAGE, "there is nothing for '%s'; SHELL is bash, zsh or fish",
-		    shell);
+	return fail(EXIT_USAGE, "there is nothing for '%s'; SHELL is bash, zsh or fish", shell);
 }
 
 static int run(const struct args *args)
@@ -35,12 +34,10 @@ static int run(const struct args *args)
 	const char *kind = args->value[OPTION_WORDS];
 
 	if (kind && args->n)
-		return fail(EXIT_USAGE, "--words '%s': give no SHELL with it",
-			    kind);
+		return fail(EXIT_USAGE, "--words '%s': give no SHELL with it", kind);
 	if (kind && !completion_is_asked(kind))
 		return fail(EXIT_USAGE,
-			    "--words '%s': it is DEVICE, NAMES, PLACE, POOL, GROUP or VERB",
-			    kind);
+			    "--words '%s': it is DEVICE, NAMES, PLACE, POOL, GROUP or VERB", kind);
 	if (kind)
 		return completion_words(kind, args->verbs);
 	if (!args->n)

@@ -8,31 +8,22 @@
 
 #define KIND_SIZE 16
 
-/**
- * struct fixed_kind - a kind of word with a constant list of words
- * @kind: the kind; NULL ends an array of them
- * @words: the words
- */
+/* A kind of word with a constant list of words. */
 struct fixed_kind {
-	const char *kind;
+	const char *kind;	/* the kind; NULL ends an array of them */
 	const char *words;
 };
 
 extern const struct fixed_kind completion_fixed_kinds[];
 
-/**
- * struct operand - an argument of a verb
- * @kind: its name in the usage
- * @repeats: it may be repeated any number of times
- */
+/* An argument of a verb. */
 struct operand {
-	char kind[KIND_SIZE];
-	bool repeats;
+	char kind[KIND_SIZE];	/* its name in the usage */
+	bool repeats;	/* it may be repeated any number of times */
 };
 
 /* completion-kinds.c */
-bool completion_operand(const struct verb *verb, size_t i,
-			struct operand *operand);
+bool completion_operand(const struct verb *verb, size_t i, struct operand *operand);
 const char *completion_fixed(const char *kind);
 void completion_columns(const struct verb *verb);
 bool completion_is_asked(const char *kind);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl create: an ioband device over the whole of a block device. */
 #include "ioband/make.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 static int run(const struct args *args)

@@ -14,16 +14,11 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-/**
- * struct found - the contents of a pool
- * @speaker: the device of the pool that answers messages
- * @groups: its groups
- * @presets: the initial settings of groups that do not exist yet
- */
+/* The contents of a pool. */
 struct found {
-	const struct ioband_device *speaker;
+	const struct ioband_device *speaker;	/* the device of the pool that answers messages */
 	struct groups groups;
-	struct presets presets;
+	struct presets presets;	/* the initial settings of groups that do not exist yet */
 };
 
 static void dump_bounds(const struct bounds *bounds)
@@ -45,8 +40,7 @@ static void dump_weight(uint64_t weight)
 	free(text);
 }
 
-static void dump_device(const struct ioband_devices *devices,
-			const struct ioband_device *device,
+static void dump_device(const struct ioband_devices *devices, const struct ioband_device *device,
 			const struct groups *groups)
 {
 	const struct ioband_table *table = &device->table;
@@ -84,13 +78,11 @@ static void dump_pool(const struct ioband_device *speaker)
 	print_line("measure = %s", table->measure);
 	print_line("depth = %s", table->depth);
 	print_line("slice = %llu", (unsigned long long)table->slice_ms);
-	print_line("writes_starved = %llu",
-		   (unsigned long long)table->writes_starved);
+	print_line("writes_starved = %llu", (unsigned long long)table->writes_starved);
 }
 
 /* Whether a device of the pool has this mode. */
-static bool has_mode(const struct ioband_devices *devices, const char *pool,
-		     const char *mode)
+static bool has_mode(const struct ioband_devices *devices, const char *pool, const char *mode)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct ioband_table *table = &devices->v[i].table;
@@ -103,9 +95,8 @@ static bool has_mode(const struct ioband_devices *devices, const char *pool,
 }
 
 /* Titles are numbers, because paths that differ only in case would be one section. */
-static void dump_section(const char *group, const char *pool, const char *tree,
-			 uint64_t weight, const struct bounds *bounds,
-			 size_t *number)
+static void dump_section(const char *group, const char *pool, const char *tree, uint64_t weight,
+			 const struct bounds *bounds, size_t *number)
 {
 	char *path = text_escape_pattern(group);
 
@@ -125,9 +116,7 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 static bool lasts(const struct ioband_group *group)
 {
 	return (group->set || bounds_are_set(&group->bounds)) &&
-	       !tree_is_device(group) &&
-	       (group->path || strncmp(group->name, "cgroup#",
-				       strlen("cgroup#")));
+	       !tree_is_device(group) && tree_lasts(group);
 }
 
 static const struct ioband_preset *
@@ -140,8 +129,7 @@ preset_of(const struct found *found, const struct ioband_group *group,
 	for (size_t i = 0; group->path && i < found->presets.n; i++) {
 		const struct ioband_preset *preset = &found->presets.v[i];
 
-		if (!strcmp(preset->tree, tree.name) &&
-		    !strcmp(preset->path, group->path))
+		if (!strcmp(preset->tree, tree.name) && !strcmp(preset->path, group->path))
 			return preset;
 	}
 	return NULL;
@@ -151,10 +139,8 @@ preset_of(const struct found *found, const struct ioband_group *group,
  * A section applies to the present cgroup and to later cgroups with its path.  It
  * has the group's settings, and the preset of the path for all others.
  */
-static void dump_group(const struct found *found,
-		       const struct ioband_group *group,
-		       const struct ioband_device *owner, const char *tree,
-		       size_t *number)
+static void dump_group(const struct found *found, const struct ioband_group *group,
+		       const struct ioband_device *owner, const char *tree, size_t *number)
 {
 	const struct ioband_preset *preset = preset_of(found, group, owner);
 	uint64_t weight = group->set ? group->weight : 0;
@@ -171,12 +157,10 @@ static void dump_group(const struct found *found,
 }
 
 /* A cgroup can have settings in the pool's tree, in the tree of a device, or in both. */
-static void dump_one(const struct ioband_devices *devices,
-		     const struct found *found,
+static void dump_one(const struct ioband_devices *devices, const struct found *found,
 		     const struct ioband_group *group, size_t *number)
 {
-	const struct ioband_device *owner = tree_owner(devices, &found->groups,
-						       group);
+	const struct ioband_device *owner = tree_owner(devices, &found->groups, group);
 
 	if (owner)
 		dump_group(found, group, owner, owner->dm->name, number);
@@ -196,9 +180,8 @@ static void dump_groups(const struct ioband_devices *devices,
 }
 
 /* Whether dump_groups() wrote a section for an existing cgroup with this path. */
-static bool is_written(const struct ioband_devices *devices,
-		       const struct groups *groups, const char *path,
-		       const struct ioband_device *owner)
+static bool is_written(const struct ioband_devices *devices, const struct groups *groups,
+		       const char *path, const struct ioband_device *owner)
 {
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
@@ -211,8 +194,7 @@ static bool is_written(const struct ioband_devices *devices,
 }
 
 /* Dump the presets of one tree for paths without a section. */
-static void dump_presets(const struct ioband_devices *devices,
-			 const struct found *found,
+static void dump_presets(const struct ioband_devices *devices, const struct found *found,
 			 const struct ioband_device *owner, size_t *number)
 {
 	const char *pool = found->speaker->table.pool;
@@ -224,8 +206,7 @@ static void dump_presets(const struct ioband_devices *devices,
 
 		if (!strcmp(preset->tree, tree.name) &&
 		    !is_written(devices, &found->groups, preset->path, owner))
-			dump_section(preset->path, pool,
-				     owner ? owner->dm->name : CONF_POOL_TREE,
+			dump_section(preset->path, pool, owner ? owner->dm->name : CONF_POOL_TREE,
 				     preset->weight, &preset->bounds, number);
 	}
 }
@@ -246,8 +227,7 @@ static void dump_to_come(const struct ioband_devices *devices,
 	}
 }
 
-static void dump_devices(const struct ioband_devices *devices,
-			 const struct found *found)
+static void dump_devices(const struct ioband_devices *devices, const struct found *found)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct ioband_device *device = &devices->v[i];
@@ -256,16 +236,14 @@ static void dump_devices(const struct ioband_devices *devices,
 		if (under_is_inserted(device)) {
 			dump_inserted(device);
 		} else if (device->dm->table) {
-			while (strcmp(found[pool].speaker->table.pool,
-				      device->table.pool))
+			while (strcmp(found[pool].speaker->table.pool, device->table.pool))
 				pool++;
 			dump_device(devices, device, &found[pool].groups);
 		}
 	}
 }
 
-static void dump_found(const struct ioband_devices *devices,
-		       const struct found *found, size_t n)
+static void dump_found(const struct ioband_devices *devices, const struct found *found, size_t n)
 {
 	struct hierarchy hierarchy;
 	size_t number = 0;

@@ -13,7 +13,7 @@
 
 #define INTERVAL_S 2
 
-enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
+enum { TYPE, POOL, DEVICE, GROUP, ID, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
 	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
 	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND_PER_S,
 	PER_S = BOUND_PER_S + RATE_BOUNDS, USED, LATENCY_US, READ_AVG,
@@ -24,6 +24,7 @@ static const struct column columns[COLUMNS] = {
 	[POOL] = { NULL, "pool", COLUMN_TEXT },
 	[DEVICE] = { NULL, "device", COLUMN_TEXT },
 	[GROUP] = { NULL, "group", COLUMN_TEXT },
+	[ID] = { NULL, "id", COLUMN_TEXT },
 	[WEIGHT] = { NULL, "weight", COLUMN_NUMBER },
 	[COMPETING] = { NULL, "competing_weight", COLUMN_NUMBER },
 	[ENTITLED] = { NULL, "entitled_pct", COLUMN_REAL },
@@ -65,116 +66,141 @@ static const char *const verdicts[] = {
 	[VERDICT_YIELDS] = "yields",
 };
 
-static void print_part(struct table *table, struct row *above, const char *type,
+/**
+ * struct question - the group to explain
+ * @devices: all ioband devices
+ * @scope: the pools and devices to search
+ * @spelled: the group, as on the command line
+ * @ref: the group
+ * @table: for JSON, or NULL
+ * @groups: of the pool that is being explained
+ * @found: number of matching groups
+ */
+struct question {
+	const struct ioband_devices *devices;
+	struct scope scope;
+	const char *spelled;
+	struct group_ref ref;
+	struct table *table;
+	const struct groups *groups;
+	size_t found;
+};
+
+static struct row *print_group(const struct question *question, const char *type,
+			       const struct ioband_group *group)
+{
+	struct row *row = print_row(question->table);
+	char *name = tree_name(question->devices, question->groups, group);
+
+	print_text(row, TYPE, type);
+	print_text(row, GROUP, name);
+	print_text(row, ID, group->name);
+	free(name);
+	return row;
+}
+
+static void print_part(const struct question *question, struct row *above, const char *type,
 		       const struct ioband_group *group,
 		       const struct explain_level *level, double share_pct)
 {
-	struct row *row = print_row(table);
+	struct row *row = print_group(question, type, group);
 
-	print_text(table, row, TYPE, type);
-	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_weight(table, row, WEIGHT, group->weight);
+	print_weight(row, WEIGHT, group->weight);
 	if (level) {
-		print_number(table, row, COMPETING, level->competing);
-		print_real(table, row, ENTITLED, explain_part_pct(level));
+		print_number(row, COMPETING, level->competing);
+		print_real(row, ENTITLED, explain_part_pct(level));
 	} else {
-		print_real(table, row, SHARE, share_pct);
+		print_real(row, SHARE, share_pct);
 	}
 	print_below(row, above);
 }
 
-static void print_bound(struct table *table, struct row *above,
+static void print_bound(const struct question *question, struct row *above,
 			const struct explain_bound *it, enum bound bound)
 {
 	const struct ioband_group *group = it->group;
-	struct row *row = print_row(table);
+	struct row *row = print_group(question, bound_kinds[bound].noun, group);
 
-	print_text(table, row, TYPE, bound_kinds[bound].noun);
-	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_text(table, row, RATE, rate_names[it->rate]);
-	print_number(table, row, BOUND_PER_S + bound,
+	print_text(row, RATE, rate_names[it->rate]);
+	print_number(row, BOUND_PER_S + bound,
 		     group->bounds.of[bound].rate[it->rate]);
-	print_real(table, row, PER_S, it->per_s);
-	print_real(table, row, USED, it->used_pct);
+	print_real(row, PER_S, it->per_s);
+	print_real(row, USED, it->used_pct);
 	print_below(row, above);
 }
 
-static void print_bounds_of(struct table *table, struct row *above,
+static void print_bounds_of(const struct question *question, struct row *above,
 			    const struct explanation *it)
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		for (size_t i = 0; i < it->bound[bound].n; i++)
-			print_bound(table, above, &it->bound[bound].v[i],
+			print_bound(question, above, &it->bound[bound].v[i],
 				    bound);
 	}
 }
 
-static void print_target(struct table *table, struct row *above,
+static void print_target(const struct question *question, struct row *above,
 			 const struct explain_target *it)
 {
 	const struct ioband_group *group = it->group;
-	struct row *row = print_row(table);
+	struct row *row = print_group(question, bound_kinds[it->bound].noun, group);
 
-	print_text(table, row, TYPE, bound_kinds[it->bound].noun);
-	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_number(table, row, IOS_COUNT, it->reads);
-	print_number(table, row, LATENCY_US,
+	print_number(row, IOS_COUNT, it->reads);
+	print_number(row, LATENCY_US,
 		     group->bounds.latency_us[it->bound - LATENCY]);
 	if (it->reads)
-		print_number(table, row, READ_AVG, it->avg_ns);
+		print_number(row, READ_AVG, it->avg_ns);
 	if (!it->capped) {
-		print_real(table, row, USED, it->used_pct);
-		print_flag(table, row, LATE, it->late);
+		print_real(row, USED, it->used_pct);
+		print_flag(row, LATE, it->late);
 	}
 	print_below(row, above);
 }
 
-static void print_figures(struct table *table, struct row *row,
+static void print_figures(struct row *row,
 			  const struct explanation *it)
 {
-	print_real(table, row, ENTITLED, it->entitled_pct);
-	print_real(table, row, SHARE, it->share_pct);
-	print_real(table, row, SECONDS, it->seconds);
-	print_number(table, row, IOS_COUNT, it->done.ios);
-	print_number(table, row, BYTES_COUNT, it->done.bytes);
+	print_real(row, ENTITLED, it->entitled_pct);
+	print_real(row, SHARE, it->share_pct);
+	print_real(row, SECONDS, it->seconds);
+	print_number(row, IOS_COUNT, it->done.ios);
+	print_number(row, BYTES_COUNT, it->done.bytes);
 	if (it->done.held_ios)
-		print_number(table, row, WAIT,
+		print_number(row, WAIT,
 			     it->done.wait_ns / it->done.held_ios);
 	if (it->done.ios)
-		print_number(table, row, SERVICE,
+		print_number(row, SERVICE,
 			     it->done.service_ns / it->done.ios);
-	print_number(table, row, LOOKS_ALL, it->looks);
-	print_number(table, row, LOOKS_HELD, it->held_looks);
-	print_number(table, row, LOOKS_BUSY, it->busy_looks);
-	print_real(table, row, INFLIGHT, it->inflight_avg);
-	print_real(table, row, BUSY, it->busy_pct);
-	print_number(table, row, BRAKE, it->brake_per_s);
-	print_text(table, row, VERDICT, verdicts[explain_judge(it)]);
+	print_number(row, LOOKS_ALL, it->looks);
+	print_number(row, LOOKS_HELD, it->held_looks);
+	print_number(row, LOOKS_BUSY, it->busy_looks);
+	print_real(row, INFLIGHT, it->inflight_avg);
+	print_real(row, BUSY, it->busy_pct);
+	print_number(row, BRAKE, it->brake_per_s);
+	print_text(row, VERDICT, verdicts[explain_judge(it)]);
 }
 
-static void print_json(struct table *table, const char *pool,
+static void print_json(const struct question *question, const char *pool,
 		       const struct ioband_device *owner,
 		       const struct ioband_group *group,
 		       const struct explanation *it, char *said)
 {
-	struct row *row = print_row(table);
+	struct row *row = print_group(question, "group", group);
 
-	print_text(table, row, TYPE, "group");
-	print_text(table, row, POOL, pool);
+	print_text(row, POOL, pool);
 	if (owner)
-		print_text(table, row, DEVICE, owner->dm->name);
-	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_weight(table, row, WEIGHT, group->weight);
-	print_figures(table, row, it);
-	print_text(table, row, SAYS, said);
+		print_text(row, DEVICE, owner->dm->name);
+	print_weight(row, WEIGHT, group->weight);
+	print_figures(row, it);
+	print_text(row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)
-		print_part(table, row, "level", it->level[i].group,
+		print_part(question, row, "level", it->level[i].group,
 			   &it->level[i], 0);
-	print_bounds_of(table, row, it);
+	print_bounds_of(question, row, it);
 	for (size_t i = 0; i < it->n_targets; i++)
-		print_target(table, row, &it->target[i]);
+		print_target(question, row, &it->target[i]);
 	for (size_t i = 0; i < it->others; i++)
-		print_part(table, row, "other", it->other[i].group, NULL,
+		print_part(question, row, "other", it->other[i].group, NULL,
 			   it->other[i].share_pct);
 }
 
@@ -185,24 +211,6 @@ static void print_said(const char *spelled, const char *pool,
 		   owner ? ", on device " : "", owner ? owner->dm->name : "");
 	print_lines("  ", said);
 }
-
-/**
- * struct question - the group to explain
- * @devices: all ioband devices
- * @scope: the pools and devices to search
- * @spelled: the group, as on the command line
- * @ref: the group
- * @table: for JSON, or NULL
- * @found: number of matching groups
- */
-struct question {
-	const struct ioband_devices *devices;
-	struct scope scope;
-	const char *spelled;
-	struct group_ref ref;
-	struct table *table;
-	size_t found;
-};
 
 static void explain(struct question *question, const struct observation *pool,
 		    const struct ioband_group *group)
@@ -216,7 +224,7 @@ static void explain(struct question *question, const struct observation *pool,
 	explain_measure(pool, group, &explanation);
 	said = explain_say(&explanation, table->measure);
 	if (question->table) {
-		print_json(question->table, table->pool, owner, group,
+		print_json(question, table->pool, owner, group,
 			   &explanation, said);
 	} else {
 		if (question->found)
@@ -233,6 +241,7 @@ static void explain_in(struct question *question,
 {
 	const struct groups *groups = &pool->delta.groups;
 
+	question->groups = groups;
 	for (size_t i = 0; i < groups->n; i++) {
 		if (!strcmp(groups->v[i].name, question->ref.name) &&
 		    tree_has(question->devices, groups, &groups->v[i],

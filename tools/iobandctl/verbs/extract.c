@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: take ioband out of devices into which it was inserted. */
-#include "ioband/extract.h"
 #include "ioband/hand.h"
 #include "ioband/under.h"
 #include "print/print.h"
@@ -36,7 +35,7 @@ static int extract_listed(const char *name, struct table *list, bool *had_it)
 	if ((code != EXIT_OK || !*had_it) && !marked)
 		hand_clear(&out);
 	if (row && (code != EXIT_OK || !*had_it))
-		print_drop(list, row);
+		print_drop(row);
 	return code;
 }
 
@@ -48,15 +47,12 @@ static int extract(const char *spelled, struct table *list)
 
 	for (size_t i = 0; found && i < places.n; i++) {
 		bool had_it = true;
-		int result = extract_listed(places.v[i], list, &had_it);
 
+		code = first_failure(code, extract_listed(places.v[i], list, &had_it));
 		any |= had_it;
-		if (code == EXIT_OK)
-			code = result;
 	}
 	if (code == EXIT_OK && !any)
-		code = fail(EXIT_MISSING,
-			    "ioband is not in %s; 'iobandctl list' shows where it is",
+		code = fail(EXIT_MISSING, "ioband is not in %s; 'iobandctl list' shows where it is",
 			    places.n == 1 ? places.v[0] : spelled);
 	names_free(&places);
 	return code;
@@ -71,12 +67,8 @@ static int run(const struct args *args)
 		return code;
 	if (args->value[OPTION_JSON])
 		list = list_table();
-	for (int i = 0; i < args->n; i++) {
-		int result = extract(args->operand[i], list);
-
-		if (code == EXIT_OK)
-			code = result;
-	}
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, extract(args->operand[i], list));
 	return list ? print_some(list, code) : code;
 }
 

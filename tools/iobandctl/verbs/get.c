@@ -5,13 +5,11 @@
  * setting of a group.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "config/conf.h"
 #include "ioband/group.h"
 #include "ioband/query.h"
 #include "print/print.h"
-#include "verbs/get.h"
 #include "verbs/verbs.h"
 
 enum { POOL, DEVICE, GROUP, ID, WEIGHT, SET, BOUND_TEXTS,
@@ -35,14 +33,10 @@ static const struct column columns[COLUMNS] = {
 	PRINT_LATENCY(NUMBERS + LATENCY * RATES),
 };
 
-/**
- * struct kind - a setting, or all settings, of a group
- * @name: of the list in JSON
- * @columns: a bit for each
- */
+/* A setting, or all settings, of a group. */
 struct kind {
 	const char *name;
-	unsigned int columns;
+	unsigned int columns;	/* a bit for each */
 };
 
 #define BITS(first, n) (((1U << (n)) - 1) << (first))
@@ -61,22 +55,14 @@ static const struct kind kinds[GROUP_SETTINGS + 1] = {
 	[GROUP_SETTINGS] = { "settings", ~BITS(RATE_TEXTS, RATES) },
 };
 
-/**
- * struct answer - a table of settings
- * @args: the command line
- * @devices: all ioband devices
- * @setting: the setting; GROUP_SETTINGS for all
- * @columns: the columns of the table
- * @table: the table, created with the first row
- * @has_write_latency: some group has one; otherwise text has no column for it
- */
+/* A table of settings. */
 struct answer {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	int setting;
+	int setting;	/* the setting; GROUP_SETTINGS for all */
 	struct column columns[COLUMNS];
-	struct table *table;
-	bool has_write_latency;
+	struct table *table;	/* the table, created with the first row */
+	bool has_write_latency;	/* some group has one; otherwise text has no column for it */
 };
 
 static void begin(struct answer *answer)
@@ -91,15 +77,14 @@ static void begin(struct answer *answer)
 				    answer->args->value[OPTION_JSON]);
 }
 
-static void print_rate_texts(struct table *table, struct row *row, int setting,
-			     const struct bounds *bounds)
+static void print_rate_texts(struct row *row, int setting, const struct bounds *bounds)
 {
 	int bound = setting - GROUP_BOUNDS;
 
 	for (int rate = 0; rate < RATES; rate++) {
 		char *text = rate_text(&bounds->of[bound], bound, rate);
 
-		print_text(table, row, RATE_TEXTS + rate, text);
+		print_text(row, RATE_TEXTS + rate, text);
 		free(text);
 	}
 }
@@ -108,8 +93,7 @@ static void print_rate_texts(struct table *table, struct row *row, int setting,
 static void add_row(struct answer *answer, const struct ioband_device *device,
 		    const struct group_ref *ref, const struct groups *groups)
 {
-	const struct ioband_group *group =
-		group_listed(answer->devices, groups, ref, device);
+	const struct ioband_group *group = group_listed(answer->devices, groups, ref, device);
 	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
 	char *name = group_name(ref);
 	struct table *table;
@@ -119,30 +103,25 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 		begin(answer);
 	table = answer->table;
 	row = print_row(table);
-	print_text(table, row, POOL, device->table.pool);
+	print_text(row, POOL, device->table.pool);
 	if (ref->mode && ioband_has_group(device))
-		print_text(table, row, DEVICE, device->dm->name);
-	print_text(table, row, GROUP, group && group->path ? group->path : name);
-	print_text(table, row, ID, ref->name);
+		print_text(row, DEVICE, device->dm->name);
+	print_text(row, GROUP, group && group->path ? group->path : name);
+	print_text(row, ID, ref->name);
 	free(name);
-	print_weight(table, row, WEIGHT,
-		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
-	print_flag(table, row, SET, group && group->set);
-	if (answer->setting == GROUP_BOUNDS + LATENCY &&
-	    !bound_is_set(bounds, LATENCY))
-		print_text(table, row, BOUND_TEXTS + LATENCY,
-			   bound_kinds[LATENCY].none);
+	print_weight(row, WEIGHT, group ? group->weight : IOBAND_WEIGHT_DEFAULT);
+	print_flag(row, SET, group && group->set);
+	if (answer->setting == GROUP_BOUNDS + LATENCY && !bound_is_set(bounds, LATENCY))
+		print_text(row, BOUND_TEXTS + LATENCY, bound_kinds[LATENCY].none);
 	else
-		print_bound_texts(table, row, BOUND_TEXTS, bounds);
-	if (answer->setting == GROUP_BOUNDS + MAXIMUM ||
-	    answer->setting == GROUP_BOUNDS + MINIMUM)
-		print_rate_texts(table, row, answer->setting, bounds);
-	print_bounds(table, row, NUMBERS, bounds);
+		print_bound_texts(row, BOUND_TEXTS, bounds);
+	if (answer->setting == GROUP_BOUNDS + MAXIMUM || answer->setting == GROUP_BOUNDS + MINIMUM)
+		print_rate_texts(row, answer->setting, bounds);
+	print_bounds(row, NUMBERS, bounds);
 	answer->has_write_latency |= bound_is_set(bounds, WRITE_LATENCY);
 }
 
-static int print_answer(const struct ioband_device *device,
-			const struct group_ref *ref, void *data)
+static int print_answer(const struct ioband_device *device, const struct group_ref *ref, void *data)
 {
 	struct groups groups;
 	int code = query_groups(device, &groups);
@@ -153,13 +132,11 @@ static int print_answer(const struct ioband_device *device,
 	return code;
 }
 
-/**
- * get_group() - print settings of the group on a command line
+/*
+ * Print settings of the group on a command line.
  * @args: the command line
- * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS;
- *	GROUP_SETTINGS for all
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS; GROUP_SETTINGS for
+ *	all
  */
 int get_group(const struct args *args, int setting)
 {
@@ -167,7 +144,7 @@ int get_group(const struct args *args, int setting)
 	struct answer answer = {
 		.args = args, .devices = &devices, .setting = setting,
 	};
-	int code = ioband_load(&devices), printed = EXIT_OK;
+	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
 		return code;
@@ -175,14 +152,13 @@ int get_group(const struct args *args, int setting)
 	if (answer.table) {
 		if (!args->value[OPTION_JSON] && !answer.has_write_latency)
 			print_hide(answer.table, BOUND_TEXTS + WRITE_LATENCY);
-		printed = print_end(answer.table);
+		code = first_failure(code, print_end(answer.table));
 	}
 	ioband_free(&devices);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }
 
-enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED,
-	POOL_COLUMNS };
+enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED, POOL_COLUMNS };
 
 static const struct column pool_columns[POOL_COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
@@ -200,19 +176,18 @@ static void print_pool(struct table *table, const struct scope *scope,
 	const struct ioband_table *line = &speaker->table;
 	struct row *row = print_row(table);
 
-	print_text(table, row, POOL, line->pool);
+	print_text(row, POOL, line->pool);
 	if (scope->device) {
-		print_text(table, row, DEVICE, speaker->dm->name);
-		print_text(table, row, MODE, line->mode);
+		print_text(row, DEVICE, speaker->dm->name);
+		print_text(row, MODE, line->mode);
 	}
-	print_text(table, row, MEASURE, line->measure);
-	print_text(table, row, DEPTH, line->depth);
-	print_number(table, row, SLICE, line->slice_ms);
-	print_number(table, row, WRITES_STARVED, line->writes_starved);
+	print_text(row, MEASURE, line->measure);
+	print_text(row, DEPTH, line->depth);
+	print_number(row, SLICE, line->slice_ms);
+	print_number(row, WRITES_STARVED, line->writes_starved);
 }
 
-static int print_pools(const struct ioband_devices *devices,
-		       const struct args *args)
+static int print_pools(const struct ioband_devices *devices, const struct args *args)
 {
 	bool json = args->value[OPTION_JSON];
 	struct targets targets;
@@ -234,11 +209,9 @@ static int print_pools(const struct ioband_devices *devices,
 	return print_end(table);
 }
 
-/**
- * get_pools() - print the settings of pools
+/*
+ * Print the settings of pools.
  * @args: the command line, with the options --device and --pool
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int get_pools(const struct args *args)
 {
@@ -287,5 +260,5 @@ const struct verb verb_get = {
 
 SHORT_GET(weight, "the weight of a group", GROUP_WEIGHT);
 SHORT_GET(max, "what a group may have at most", GROUP_BOUNDS + MAXIMUM);
-SHORT_GET(min, "what a group is promised", GROUP_BOUNDS + MINIMUM);
+SHORT_GET(min, "what a group has at least", GROUP_BOUNDS + MINIMUM);
 SHORT_GET(latency, "how long a group's reads may take", GROUP_BOUNDS + LATENCY);

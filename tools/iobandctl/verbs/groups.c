@@ -28,48 +28,44 @@ static const struct column columns[COLUMNS] = {
 	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
 };
 
-static void print_type(struct table *table, struct row *row, const char *name)
+static void print_type(struct row *row, const char *name)
 {
 	char type[IOBAND_GROUP_SIZE];
 
 	strcpy(type, name);
 	type[strcspn(type, ":#")] = 0;
-	print_text(table, row, TYPE, type);
+	print_text(row, TYPE, type);
 }
 
-static void print_name(struct table *table, struct row *row,
-		       const struct ioband_devices *devices,
-		       const struct groups *groups,
-		       const struct ioband_group *group)
+static void print_name(struct row *row, const struct ioband_devices *devices,
+		       const struct groups *groups, const struct ioband_group *group)
 {
 	const struct ioband_device *owner = tree_owner(devices, groups, group);
 	const char *last = group->path ? strrchr(group->path, '/') : NULL;
 
 	if (last && last[1])
-		print_text(table, row, NAME, last + 1);
+		print_text(row, NAME, last + 1);
 	else if (owner && tree_is_device(group))
-		print_text(table, row, NAME, owner->dm->name);
+		print_text(row, NAME, owner->dm->name);
 	else
-		print_text(table, row, NAME, group->name);
+		print_text(row, NAME, group->name);
 }
 
-static struct row *print_group(struct table *table,
-			       const struct ioband_devices *devices,
-			       const struct groups *groups,
-			       const struct ioband_group *group)
+static struct row *print_group(struct table *table, const struct ioband_devices *devices,
+			       const struct groups *groups, const struct ioband_group *group)
 {
 	struct row *row = print_row(table);
 	char *name = tree_name(devices, groups, group);
 
-	print_name(table, row, devices, groups, group);
-	print_type(table, row, group->name);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, group->name);
-	print_text(table, row, PATH, group->path);
-	print_weight(table, row, WEIGHT, group->weight);
-	print_flag(table, row, SET, group->set);
-	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
-	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
+	print_name(row, devices, groups, group);
+	print_type(row, group->name);
+	print_text(row, GROUP, name);
+	print_text(row, ID, group->name);
+	print_text(row, PATH, group->path);
+	print_weight(row, WEIGHT, group->weight);
+	print_flag(row, SET, group->set);
+	print_bound_texts(row, BOUND_TEXTS, &group->bounds);
+	print_bounds(row, BOUND_NUMBERS, &group->bounds);
 	free(name);
 	return row;
 }
@@ -78,8 +74,7 @@ static struct row *print_group(struct table *table,
  * Put each row below that of its parent.  A group without a listed parent, or in a
  * cycle of an invalid list, is put below the pool.
  */
-static void link_rows(const struct groups *groups, struct row **rows,
-		      struct row *pool)
+static void link_rows(const struct groups *groups, struct row **rows, struct row *pool)
 {
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct ioband_group *group = &groups->v[i];
@@ -109,15 +104,13 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 
 	if (code == EXIT_OK) {
 		pool = print_row(table);
-		print_text(table, pool, NAME, speaker->table.pool);
-		print_text(table, pool, TYPE, "pool");
+		print_text(pool, NAME, speaker->table.pool);
+		print_text(pool, TYPE, "pool");
 		rows = xcalloc(groups.n, sizeof(*rows));
 		for (size_t i = 0; i < groups.n; i++) {
-			if (!tree_has(devices, &groups, &groups.v[i],
-				      scope->device))
+			if (!tree_has(devices, &groups, &groups.v[i], scope->device))
 				continue;
-			rows[i] = print_group(table, devices, &groups,
-					      &groups.v[i]);
+			rows[i] = print_group(table, devices, &groups, &groups.v[i]);
 			note_bounds(&groups.v[i], has);
 		}
 		link_rows(&groups, rows, pool);
@@ -134,19 +127,17 @@ static int print_pools(const struct ioband_devices *devices,
 	const char *names = args->value[OPTION_OUTPUT];
 	bool has[BOUNDS] = { false };
 	struct targets speakers;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = print_pool(table, devices, scope, speakers.v[i], has);
 	targets_free(&speakers);
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!has[bound] &&
-		    !columns_has(names, &columns[BOUND_TEXTS + bound]))
+		if (!has[bound] && !columns_has(names, &columns[BOUND_TEXTS + bound]))
 			print_hide(table, BOUND_TEXTS + bound);
 	}
-	printed = print_end(table);
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, print_end(table));
 }
 
 static int check_weights(const struct args *args)
@@ -174,8 +165,7 @@ static int run(const struct args *args)
 		return code;
 	code = ioband_scope(&devices, args, &scope);
 	if (code == EXIT_OK && args->value[OPTION_WEIGHTS])
-		code = weights_save(&devices, &scope,
-				    args->value[OPTION_JSON]);
+		code = weights_save(&devices, &scope, args->value[OPTION_JSON]);
 	else if (code == EXIT_OK)
 		code = print_pools(&devices, &scope, args);
 	ioband_free(&devices);

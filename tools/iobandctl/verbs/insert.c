@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl insert: put ioband under device-mapper devices that are in use. */
 #include "host/lvm.h"
-#include "ioband/extract.h"
 #include "ioband/hand.h"
-#include "ioband/insert.h"
 #include "ioband/under.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 #define LVM_SAYS							\
@@ -14,7 +11,7 @@
 /* LVM removes ioband without a question. */
 static void warn(const char *name)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (mapper_state(name, &state) && lvm_owns(state.uuid))
 		note("note: %s is LVM's: " LVM_SAYS, name, name);
@@ -24,8 +21,7 @@ static void warn(const char *name)
  * Insert into all places, or undo all insertions after an error.  A place may have ioband
  * already, because two snapshots share it.
  */
-static int insert(const struct settings *settings, const char *spelled,
-		  struct names *made)
+static int insert(const struct settings *settings, const char *spelled, struct names *made)
 {
 	struct names places = { .n = 0 }, fresh = { .n = 0 };
 	int code = under_places(spelled, &places);
@@ -60,21 +56,18 @@ static int run(const struct args *args)
 {
 	struct names made = { .n = 0 };
 	struct settings settings;
-	int code = made_settings(args, &settings), result;
+	int code = made_settings(args, &settings);
 
 	if (code == EXIT_OK)
 		code = mapper_ready();
 	if (code != EXIT_OK)
 		return code;
-	for (int i = 0; i < args->n; i++) {
-		result = insert(&settings, args->operand[i], &made);
-		if (code == EXIT_OK)
-			code = result;
-	}
-	result = made.n ? made_report(&made, &settings,
-				      args->value[OPTION_JSON]) : EXIT_OK;
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, insert(&settings, args->operand[i], &made));
+	if (made.n)
+		code = first_failure(code, made_report(&made, &settings, args->value[OPTION_JSON]));
 	names_free(&made);
-	return code == EXIT_OK ? result : code;
+	return code;
 }
 
 const struct verb verb_insert = {

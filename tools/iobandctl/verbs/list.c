@@ -34,85 +34,64 @@ static const char *state_of(const struct mapped_device *device)
 	return device->suspended ? "suspended" : "active";
 }
 
-static void print_number_pair(struct table *table, struct row *row,
-			      size_t column, uint64_t major, uint64_t minor)
+static void print_number_pair(struct row *row, size_t column, uint64_t major, uint64_t minor)
 {
 	char text[48];
 
 	snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)major,
 		 (unsigned long long)minor);
-	print_text(table, row, column, text);
+	print_text(row, column, text);
 }
 
-static void print_table_line(struct table *table, struct row *row,
-			     const struct ioband_device *device)
+static void print_table_line(struct row *row, const struct ioband_device *device)
 {
 	const struct ioband_table *line = &device->table;
 	char label[DEVICE_NAME_SIZE];
 
 	device_label(line->device[0], line->device[1], label);
-	print_text(table, row, BELOW, label);
-	print_number_pair(table, row, BELOW_NUMBER, line->device[0],
-			  line->device[1]);
-	print_number(table, row, OFFSET, line->offset * 512);
-	print_number(table, row, SIZE, device->dm->sectors * 512);
-	print_text(table, row, POOL, line->pool);
-	print_text(table, row, MODE, line->mode);
-	print_text(table, row, MEASURE, line->measure);
+	print_text(row, BELOW, label);
+	print_number_pair(row, BELOW_NUMBER, line->device[0], line->device[1]);
+	print_number(row, OFFSET, line->offset * 512);
+	print_number(row, SIZE, device->dm->sectors * 512);
+	print_text(row, POOL, line->pool);
+	print_text(row, MODE, line->mode);
+	print_text(row, MEASURE, line->measure);
 	if (ioband_has_group(device))
-		print_weight(table, row, WEIGHT, line->weight);
-	print_text(table, row, DEPTH, line->depth);
-	print_number(table, row, SLICE, line->slice_ms);
-	print_number(table, row, WRITES_STARVED, line->writes_starved);
+		print_weight(row, WEIGHT, line->weight);
+	print_text(row, DEPTH, line->depth);
+	print_number(row, SLICE, line->slice_ms);
+	print_number(row, WRITES_STARVED, line->writes_starved);
 }
 
-/**
- * list_table() - begin a list of devices as JSON
- *
- * Return: the table, for print_end().
- */
+/* Begin a list of devices as JSON.  Return: the table, for print_end(). */
 struct table *list_table(void)
 {
 	return print_table("devices", columns, COLUMNS, true);
 }
 
-/**
- * list_device() - add the settings of a device to a list
- * @table: the list
- * @device: the device
- *
- * Return: the row.
- */
+/* Add the settings of a device to a list. */
 struct row *list_device(struct table *table, const struct ioband_device *device)
 {
 	struct row *row = print_row(table);
 
-	print_text(table, row, NAME, device->dm->name);
-	print_number_pair(table, row, NUMBER, device->dm->major,
-			  device->dm->minor);
+	print_text(row, NAME, device->dm->name);
+	print_number_pair(row, NUMBER, device->dm->major, device->dm->minor);
 	if (device->dm->table)
-		print_table_line(table, row, device);
-	print_text(table, row, STATE, state_of(device->dm));
-	print_flag(table, row, READ_ONLY, device->dm->read_only);
-	print_flag(table, row, INSERTED, under_is_inserted(device));
+		print_table_line(row, device);
+	print_text(row, STATE, state_of(device->dm));
+	print_flag(row, READ_ONLY, device->dm->read_only);
+	print_flag(row, INSERTED, under_is_inserted(device));
 	return row;
 }
 
-static int print_devices(struct table *table,
-			 const struct ioband_device *devices, size_t n)
+static int print_devices(struct table *table, const struct ioband_device *devices, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		list_device(table, &devices[i]);
 	return print_end(table);
 }
 
-/**
- * list_print() - print the settings of devices as JSON
- * @devices: the devices
- * @n: number of devices
- *
- * Return: an exit code.
- */
+/* Print the settings of devices as JSON. */
 int list_print(const struct ioband_device *devices, size_t n)
 {
 	return print_devices(list_table(), devices, n);
@@ -125,8 +104,7 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	code = print_devices(print_asked("devices", columns, COLUMNS, args),
-			     devices.v, devices.n);
+	code = print_devices(print_asked("devices", columns, COLUMNS, args), devices.v, devices.n);
 	ioband_free(&devices);
 	return code;
 }

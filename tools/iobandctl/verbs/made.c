@@ -6,12 +6,10 @@
 #include "base/alloc.h"
 #include "ioband/hand.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 const struct option_spec made_options[] = {
-	{ OPTION_POOL, "pool", "POOL",
-	  "the pool to join or make (default: the disks below)" },
+	{ OPTION_POOL, "pool", "POOL", "the pool to join or make (default: the disks below)" },
 	{ OPTION_MODE, "mode", "MODE",
 	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
 	{ OPTION_WEIGHT, "weight", "N",
@@ -28,12 +26,9 @@ const struct option_spec made_options[] = {
 	{ .name = NULL }
 };
 
-/**
- * made_settings() - the settings on a command line
+/*
+ * The settings on a command line.
  * @args: the command line
- * @settings: the result
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int made_settings(const struct args *args, struct settings *settings)
 {
@@ -56,14 +51,12 @@ static void print_made(const struct ioband_device *device)
 	if (device->table.slice_ms)
 		snprintf(slices, sizeof(slices), ", slices of %llu ms",
 			 (unsigned long long)device->table.slice_ms);
-	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
-		   device->dm->name, device->table.pool, device->table.mode,
-		   device->table.measure, slices);
+	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s", device->dm->name,
+		   device->table.pool, device->table.mode, device->table.measure, slices);
 }
 
 /* Mark the settings on the command line as made by hand. */
-static void mark(const struct ioband_device *device,
-		 const struct settings *settings)
+static void mark(const struct ioband_device *device, const struct settings *settings)
 {
 	const struct {
 		const char *key;
@@ -90,21 +83,16 @@ static void mark(const struct ioband_device *device,
 	}
 }
 
-/**
- * made_report() - print devices that a verb has created
- * @made: their names
+/*
+ * Print devices that a verb has created.
  * @settings: the settings on the command line
- * @json: print JSON
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int made_report(const struct names *made, const struct settings *settings,
-		bool json)
+int made_report(const struct names *made, const struct settings *settings, bool json)
 {
 	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
 	const struct ioband_device *device;
 	struct ioband_devices devices;
-	int code = ioband_load(&devices), printed;
+	int code = ioband_load(&devices);
 	size_t n = 0;
 
 	for (size_t i = 0; code == EXIT_OK && i < made->n; i++) {
@@ -112,18 +100,16 @@ int made_report(const struct names *made, const struct settings *settings,
 		if (device && device->dm->table)
 			found[n++] = *device;
 		else
-			code = fail(EXIT_MISSING,
-				    "%s was made, and is gone again",
-				    made->v[i]);
+			code = fail(EXIT_MISSING, "%s was made, and is gone again", made->v[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
 		mark(&found[i], settings);
 		if (!json)
 			print_made(&found[i]);
 	}
-	printed = json && (n || code == EXIT_OK) ?
-		  list_print(found, n) : print_flush();
+	code = first_failure(code, json && (n || code == EXIT_OK) ? list_print(found, n) :
+							       print_flush());
 	ioband_free(&devices);
 	free(found);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }

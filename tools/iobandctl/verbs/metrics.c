@@ -15,8 +15,7 @@
 /* A machine without ioband devices has no metrics; this is not an error. */
 static int find_scope(const struct args *args, struct metrics *metrics)
 {
-	if (!metrics->devices.n && !args->value[OPTION_DEVICE] &&
-	    !args->value[OPTION_POOL])
+	if (!metrics->devices.n && !args->value[OPTION_DEVICE] && !args->value[OPTION_POOL])
 		return EXIT_OK;
 	return ioband_scope(&metrics->devices, args, &metrics->scope);
 }
@@ -47,8 +46,7 @@ static void look_around(struct metrics *metrics)
 	metrics->now_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
 	metrics->is_watched = past_is_watched();
 	if (mapper_target_version(version))
-		snprintf(metrics->target_version,
-			 sizeof(metrics->target_version), "%u.%u.%u",
+		snprintf(metrics->target_version, sizeof(metrics->target_version), "%u.%u.%u",
 			 version[0], version[1], version[2]);
 }
 
@@ -107,8 +105,7 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_OPENMETRICS, "openmetrics", NULL,
-	  "in the format of OpenMetrics" },
+	{ OPTION_OPENMETRICS, "openmetrics", NULL, "in the format of OpenMetrics" },
 	SPEC_DEVICE,
 	SPEC_POOL,
 	SPEC_OUTPUT("write to this file, which is replaced at once when all is written"),

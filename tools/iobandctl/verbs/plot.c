@@ -18,15 +18,10 @@
 #define POINTS_MOST 1000	/* about the width of the picture */
 #define WHAT_DEFAULT "bandwidth,wait,service"
 
-/**
- * struct chosen - the contents of the plot
- * @what: by panel: whether it is drawn
- * @series: the groups, in descending order of their I/O
- * @n: number of groups
- */
+/* The contents of the plot. */
 struct chosen {
-	bool what[PLOT_WHATS];
-	struct plot_series **series;
+	bool what[PLOT_WHATS];	/* by panel: whether it is drawn */
+	struct plot_series **series;	/* the groups, in descending order of their I/O */
 	size_t n;
 };
 
@@ -66,8 +61,7 @@ static int check_args(const struct args *args)
 
 	if (args->value[OPTION_JSON])
 		return !output && !args->value[OPTION_WHAT] ? EXIT_OK :
-		       fail(EXIT_USAGE,
-			    "--json prints all figures; leave out --%s",
+		       fail(EXIT_USAGE, "--json prints all figures; leave out --%s",
 			    output ? "output" : "what");
 	if (!terminal_for(output))
 		return fail(EXIT_USAGE,
@@ -126,8 +120,7 @@ static bool matches(const char *pattern, const char *group)
 }
 
 /* Mark the groups that match a pattern. */
-static int mark(const struct plot *plot, struct span item, const char *path,
-		bool *wanted)
+static int mark(const struct plot *plot, struct span item, const char *path, bool *wanted)
 {
 	char *pattern = xstrndup(item.start, item.length);
 	int code = EXIT_MISSING;
@@ -146,8 +139,7 @@ static int mark(const struct plot *plot, struct span item, const char *path,
 	return code;
 }
 
-static int choose(const struct plot *plot, const struct args *args,
-		  struct chosen *chosen)
+static int choose(const struct plot *plot, const struct args *args, struct chosen *chosen)
 {
 	const char *groups = args->value[OPTION_GROUPS];
 	struct span rest = span_of(groups ? groups : ""), item;
@@ -189,15 +181,13 @@ static int draw_to(const struct plot *plot, const struct chosen *chosen,
 
 	if (!script)
 		return fail(EXIT_FAILED, "cannot write for gnuplot: %m");
-	plot_script(plot, chosen->series, chosen->n, chosen->what, terminal,
-		    script);
+	plot_script(plot, chosen->series, chosen->n, chosen->what, terminal, script);
 	code = gnuplot_run(script, output);
 	fclose(script);
 	return code;
 }
 
-static int draw(const struct plot *plot, const struct chosen *chosen,
-		const char *path)
+static int draw(const struct plot *plot, const struct chosen *chosen, const char *path)
 {
 	const char *terminal = terminal_for(path);
 	struct outfile outfile;
@@ -240,16 +230,15 @@ static int print_figures(const struct chosen *chosen)
 				continue;
 			memcpy(top.value, point->value, sizeof(top.value));
 			row = print_row(table);
-			top_print(table, row, &top);
-			print_real(table, row, FROM, point->from_s);
-			print_real(table, row, TO, point->to_s);
+			top_print(row, &top);
+			print_real(row, FROM, point->from_s);
+			print_real(row, TO, point->to_s);
 		}
 	}
 	return print_end(table);
 }
 
-static int show(const struct plot *plot, const struct args *args,
-		struct chosen *chosen)
+static int show(const struct plot *plot, const struct args *args, struct chosen *chosen)
 {
 	int code = choose(plot, args, chosen);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl record: write samples of the groups' counters at intervals, to plot. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "host/device.h"
 #include "observe/interval.h"
 #include "observe/recording.h"
@@ -12,23 +9,14 @@
 
 #define INTERVAL_S 1
 
-/**
- * struct record - a run of the verb
- * @interval_s: seconds between samples
- * @duration_s: seconds in all; 0 without an end
- * @only: the names of the recorded pools; empty for all
- * @seen: the pools of the last sample
- * @signals: the signals that end it
- * @shows: whether progress is shown on the terminal
- * @file: the recording
- */
+/* A run of the verb. */
 struct record {
-	double interval_s;
-	double duration_s;
-	struct names only;
-	struct names seen;
-	sigset_t signals;
-	bool shows;
+	double interval_s;	/* seconds between samples */
+	double duration_s;	/* seconds in all; 0 without an end */
+	struct names only;	/* the names of the recorded pools; empty for all */
+	struct names seen;	/* the pools of the last sample */
+	sigset_t signals;	/* the signals that end it */
+	bool shows;	/* whether progress is shown on the terminal */
 	struct recording file;
 };
 
@@ -99,8 +87,7 @@ static int note_gone(struct record *record, const struct names *now)
 	return code;
 }
 
-static int look_at_all(struct record *record,
-		       const struct ioband_devices *devices)
+static int look_at_all(struct record *record, const struct ioband_devices *devices)
 {
 	const struct scope all = { .device = NULL };
 	struct names now = { .n = 0 };
@@ -198,22 +185,17 @@ static int write_all(struct record *record, const char *path)
 {
 	int code = recording_create(&record->file, path, record->interval_s);
 	const char *because;
-	int ended;
 
 	if (code != EXIT_OK)
 		return code;
 	/* Progress must not mix with a recording on the same terminal. */
-	record->shows = print_is_terminal(stderr) &&
-			(path || !print_is_terminal(stdout));
+	record->shows = print_is_terminal(stderr) && (path || !print_is_terminal(stdout));
 	interval_end_signals(&record->signals);
 	code = look_again_and_again(record, &because);
 	/* Do not write the reason of the end after a write error. */
-	if (code == EXIT_OK || !record->file.failed) {
-		ended = recording_end(&record->file, because);
-		code = code == EXIT_OK ? ended : code;
-	}
-	ended = recording_close(&record->file);
-	return code == EXIT_OK ? ended : code;
+	if (code == EXIT_OK || !record->file.failed)
+		code = first_failure(code, recording_end(&record->file, because));
+	return first_failure(code, recording_close(&record->file));
 }
 
 static int run(const struct args *args)
@@ -238,10 +220,8 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_INTERVAL, "interval", "SECONDS",
-	  "how often to look (default: 1)" },
-	{ OPTION_DURATION, "duration", "SECONDS",
-	  "for how long (default: until interrupted)" },
+	{ OPTION_INTERVAL, "interval", "SECONDS", "how often to look (default: 1)" },
+	{ OPTION_DURATION, "duration", "SECONDS", "for how long (default: until interrupted)" },
 	SPEC_OUTPUT("write to this new file, not to the standard output"),
 	{ .name = NULL }
 };

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "host/device.h"
@@ -40,8 +39,7 @@ static int busy(const struct mapped_device *device, const char *use)
 
 static int remove_device(const struct ioband_device *found, bool deferred)
 {
-	struct device device = { .major = found->dm->major,
-				 .minor = found->dm->minor };
+	struct device device = { .major = found->dm->major, .minor = found->dm->minor };
 	struct problem use;
 	int error;
 
@@ -49,10 +47,8 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 		return fail(EXIT_IN_USE,
 			    "ioband was inserted into %s, which is not its own; 'iobandctl extract %s' takes it out",
 			    found->dm->name, found->dm->name);
-	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
-		 found->dm->name);
-	if (!deferred && found->dm->open_count &&
-	    use_of_device(&device, &use))
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", found->dm->name);
+	if (!deferred && found->dm->open_count && use_of_device(&device, &use))
 		return busy(found->dm, use.text);
 	kmsg_mark();
 	error = mapper_remove(found->dm->name, deferred);
@@ -67,13 +63,11 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 	return busy(found->dm, use.text);
 }
 
-/**
- * remove_found() - remove the ioband devices of a command line
- * @args: the command line; with --json, the removed devices are printed with
- *	their last settings
+/*
+ * Remove the ioband devices of a command line.
+ * @args: the command line; with --json, the removed devices are printed with their last
+ *	settings
  * @find: finds the device of an operand; returns an exit code
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
@@ -82,7 +76,7 @@ int remove_found(const struct args *args,
 {
 	struct ioband_devices devices;
 	struct ioband_device *removed;
-	int code = ioband_load(&devices), printed = EXIT_OK;
+	int code = ioband_load(&devices);
 	size_t n = 0;
 
 	if (code != EXIT_OK)
@@ -93,18 +87,16 @@ int remove_found(const struct args *args,
 		int result = find(&devices, args->operand[i], &found);
 
 		if (result == EXIT_OK)
-			result = remove_device(found,
-					       args->value[OPTION_DEFERRED]);
+			result = remove_device(found, args->value[OPTION_DEFERRED]);
 		if (result == EXIT_OK)
 			removed[n++] = *found;
-		if (code == EXIT_OK)
-			code = result;
+		code = first_failure(code, result);
 	}
 	if (n && args->value[OPTION_JSON])
-		printed = list_print(removed, n);
+		code = first_failure(code, list_print(removed, n));
 	free(removed);
 	ioband_free(&devices);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }
 
 static int run(const struct args *args)
@@ -113,8 +105,7 @@ static int run(const struct args *args)
 }
 
 const struct option_spec remove_options[] = {
-	{ OPTION_DEFERRED, "deferred", NULL,
-	  "if it is open, remove it when it is closed" },
+	{ OPTION_DEFERRED, "deferred", NULL, "if it is open, remove it when it is closed" },
 	SPEC_JSON,
 	{ .name = NULL }
 };

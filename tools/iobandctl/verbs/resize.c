@@ -9,7 +9,6 @@
 #include "ioband/under.h"
 #include "print/format.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 /* A device in use must not shrink: its user may access the end. */
@@ -41,10 +40,8 @@ static int find_size(const struct ioband_device *device, uint64_t *sectors)
 			    "ioband was inserted into %s, which has its size from its owner: lvextend(8) takes ioband out, and 'iobandctl insert %s' puts it in again",
 			    name, name);
 	if (!*sectors)
-		return fail(EXIT_MISSING,
-			    "what was below %s is gone, or has no size", name);
-	return *sectors < device->dm->sectors ?
-	       check_shrinking(device, *sectors) : EXIT_OK;
+		return fail(EXIT_MISSING, "what was below %s is gone, or has no size", name);
+	return *sectors < device->dm->sectors ? check_shrinking(device, *sectors) : EXIT_OK;
 }
 
 static int resize_device(const struct ioband_device *device, uint64_t sectors)
@@ -53,8 +50,7 @@ static int resize_device(const struct ioband_device *device, uint64_t sectors)
 	int error = 0;
 
 	if (sectors != device->dm->sectors)
-		error = reload_device(device, device->table.pool, sectors,
-				      &problem);
+		error = reload_device(device, device->table.pool, sectors, &problem);
 	return error ? fail(exit_code_of(-error), "cannot resize %s: %s",
 			    device->dm->name, problem.text) : EXIT_OK;
 }
@@ -65,15 +61,13 @@ static void say(const struct ioband_device *device, uint64_t sectors)
 
 	format_bytes(sectors * 512, now);
 	if (sectors == device->dm->sectors)
-		print_line("/dev/mapper/%s: %s, as before", device->dm->name,
-			   now);
+		print_line("/dev/mapper/%s: %s, as before", device->dm->name, now);
 	else
 		print_line("/dev/mapper/%s: %s, was %s", device->dm->name, now,
 			   format_bytes(device->dm->sectors * 512, before));
 }
 
-static int resize(const struct args *args, const char *spelled,
-		  struct names *resized)
+static int resize(const struct args *args, const char *spelled, struct names *resized)
 {
 	const struct ioband_device *device;
 	struct ioband_devices devices;
@@ -101,20 +95,17 @@ static int run(const struct args *args)
 	const struct settings none = { .pool = NULL };
 	struct names resized = { .n = 0 };
 	struct lock lock;
-	int code = lock_changes(&lock), result;
+	int code = lock_changes(&lock);
 
 	if (code != EXIT_OK)
 		return code;
-	for (int i = 0; i < args->n; i++) {
-		result = resize(args, args->operand[i], &resized);
-		if (code == EXIT_OK)
-			code = result;
-	}
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, resize(args, args->operand[i], &resized));
 	unlock(&lock);
-	result = args->value[OPTION_JSON] && resized.n ?
-		 made_report(&resized, &none, true) : print_flush();
+	code = first_failure(code, args->value[OPTION_JSON] && resized.n ?
+				   made_report(&resized, &none, true) : print_flush());
 	names_free(&resized);
-	return code == EXIT_OK ? result : code;
+	return code;
 }
 
 static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };

@@ -17,7 +17,6 @@
 #include "ioband/group.h"
 #include "ioband/hand.h"
 #include "ioband/query.h"
-#include "verbs/get.h"
 #include "verbs/verbs.h"
 
 /* The settings of a pool, and of a device, follow those of a group. */
@@ -61,50 +60,31 @@ static const int from_time[POOL_SETTINGS] = {
 static const char *const short_says[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = "its weight, from 1 to 10000, 'idle' or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
-	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
+	[GROUP_BOUNDS + MINIMUM] = "what it is to have at least" RATES_SAY,
 	[GROUP_BOUNDS + LATENCY] =
 		"how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
 };
 
-/**
- * struct wish - the requested settings
- * @args: the command line
- * @devices: all ioband devices
- * @text: by setting: its new value; NULL if it is not named
- * @given: by bound: the named rates, a bit for each
- * @to: the new settings of a group
- * @v: the places
- * @n: number of places
- */
+/* The requested settings. */
 struct wish {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	char *text[SETTINGS];
-	unsigned int given[BOUNDS];
+	char *text[SETTINGS];	/* by setting: its new value; NULL if it is not named */
+	unsigned int given[BOUNDS];	/* by bound: the named rates, a bit for each */
 	struct ioband_preset to;
 	struct place *v;
 	size_t n;
 };
 
-/**
- * struct place - a pool, or a tree that has the group
- * @device: the receiver of messages
- * @group: the group
- * @from: its present settings
- * @to: its new settings
- */
+/* A pool, or a tree that has the group. */
 struct place {
-	const struct ioband_device *device;
+	const struct ioband_device *device;	/* the receiver of messages */
 	struct group_ref group;
 	struct ioband_preset from;
 	struct ioband_preset to;
 };
 
-/**
- * struct step - a change of one setting
- * @place: its place
- * @setting: the setting
- */
+/* A change of one setting. */
 struct step {
 	const struct place *place;
 	int setting;
@@ -117,8 +97,7 @@ static bool is_of_pool(int setting)
 
 static bool is_rates(int setting)
 {
-	return setting == GROUP_BOUNDS + MAXIMUM ||
-	       setting == GROUP_BOUNDS + MINIMUM;
+	return setting == GROUP_BOUNDS + MAXIMUM || setting == GROUP_BOUNDS + MINIMUM;
 }
 
 /* "max_rbps=5M" is "rbps=5M" of the maximum; "max=default" resets all its rates. */
@@ -135,8 +114,7 @@ static int find_setting(const char *word, const char **rest)
 		if (strncmp(word, key, n))
 			continue;
 		*rest = word + n + 1;
-		if (is_rates(i) ? word[n] == '_' || !strcmp(word + n, "=default") :
-				  n == length)
+		if (is_rates(i) ? word[n] == '_' || !strcmp(word + n, "=default") : n == length)
 			return i;
 	}
 	return SETTINGS;
@@ -154,11 +132,10 @@ static bool names_pool_setting(const char *word)
 /* A bound has several words, one for each rate. */
 static void add_text(struct wish *wish, int setting, const char *more)
 {
-	char *before = wish->text[setting];
-
-	wish->text[setting] = before ? xasprintf("%s %s", before, more) :
-				       xstrdup(more);
-	free(before);
+	if (wish->text[setting])
+		xappend(&wish->text[setting], " %s", more);
+	else
+		wish->text[setting] = xstrdup(more);
 }
 
 static int read_word(struct wish *wish, const char *word, bool of_pool)
@@ -167,11 +144,9 @@ static int read_word(struct wish *wish, const char *word, bool of_pool)
 	int setting = find_setting(word, &rest);
 
 	if (setting == SETTINGS || is_of_pool(setting) != of_pool)
-		return fail(EXIT_USAGE, "'%s': it is %s", word,
-			    of_pool ? POOL_SAYS : GROUP_SAYS);
+		return fail(EXIT_USAGE, "'%s': it is %s", word, of_pool ? POOL_SAYS : GROUP_SAYS);
 	if (wish->text[setting] && !is_rates(setting))
-		return fail(EXIT_USAGE, "%s= is given twice",
-			    conf_key_name(keys[setting]));
+		return fail(EXIT_USAGE, "%s= is given twice", conf_key_name(keys[setting]));
 	add_text(wish, setting, rest);
 	return EXIT_OK;
 }
@@ -204,8 +179,7 @@ static int read_value(struct wish *wish, int setting)
 		return check_pool_value(setting, text);
 	result = setting == GROUP_WEIGHT ?
 		 weight_read(text, &wish->to.weight, &problem) :
-		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
-			    &problem);
+		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound], &problem);
 	if (!result && is_rates(setting) && rates_plain(text, &word))
 		note("note: " RATES_PLAIN_SAYS "; " RATES_PLAIN_REMEDY,
 		     (int)word.length, word.start);
@@ -228,8 +202,7 @@ static int read_values(struct wish *wish)
 	if (bounds_check(&wish->to.bounds, &problem))
 		return fail(EXIT_USAGE, "%s, which would win", problem.text);
 	if (wish->text[MODE] && !args->value[OPTION_DEVICE])
-		return fail(EXIT_USAGE,
-			    "mode=%s is of a device: name it with --device",
+		return fail(EXIT_USAGE, "mode=%s is of a device: name it with --device",
 			    wish->text[MODE]);
 	return EXIT_OK;
 }
@@ -240,9 +213,8 @@ static int read_short(struct wish *wish, const char *const *says)
 	const char *name = args->verb->name;
 
 	if (args->n < 2)
-		return fail(EXIT_USAGE,
-			    "%s takes GROUP and %s; see 'iobandctl help %s'",
-			    name, *says, name);
+		return fail(EXIT_USAGE, "%s takes GROUP and %s; see 'iobandctl help %s'", name,
+			    *says, name);
 	for (int i = 1; i < args->n; i++)
 		add_text(wish, says - short_says, args->operand[i]);
 	return read_values(wish);
@@ -260,10 +232,8 @@ static int read_words(struct wish *wish, bool of_pool)
 		code = read_word(wish, args->operand[i], of_pool);
 	if (code == EXIT_OK)
 		code = read_values(wish);
-	if (code == EXIT_OK && of_pool && !args->value[OPTION_DEVICE] &&
-	    !args->value[OPTION_POOL])
-		return fail(EXIT_USAGE,
-			    "say which pool, with --pool; 'iobandctl get' shows all");
+	if (code == EXIT_OK && of_pool && !args->value[OPTION_DEVICE] && !args->value[OPTION_POOL])
+		return fail(EXIT_USAGE, "say which pool, with --pool; 'iobandctl get' shows all");
 	return code;
 }
 
@@ -295,14 +265,12 @@ static int read_preset(struct place *place)
 
 	if (!*place->group.path)
 		return EXIT_OK;
-	presets_tree(&tree, device->table.pool,
-		     ioband_has_trees(device) ? device : NULL);
+	presets_tree(&tree, device->table.pool, ioband_has_trees(device) ? device : NULL);
 	code = query_presets(device, &presets);
 	for (size_t i = 0; i < presets.n; i++) {
 		const struct ioband_preset *preset = &presets.v[i];
 
-		if (strcmp(preset->tree, tree.name) ||
-		    strcmp(preset->path, place->group.path))
+		if (strcmp(preset->tree, tree.name) || strcmp(preset->path, place->group.path))
 			continue;
 		place->from.weight = preset->weight;
 		place->from.bounds = preset->bounds;
@@ -317,8 +285,7 @@ static int read_place(const struct wish *wish, struct place *place)
 	struct groups groups;
 	int code = query_groups(place->device, &groups);
 
-	group = group_listed(wish->devices, &groups, &place->group,
-			     place->device);
+	group = group_listed(wish->devices, &groups, &place->group, place->device);
 	if (group) {
 		place->from.weight = group->set ? group->weight : 0;
 		place->from.bounds = group->bounds;
@@ -347,20 +314,17 @@ static int check_place(const struct wish *wish, const struct place *place)
 		return EXIT_OK;
 	return fail(EXIT_USAGE,
 		    "%s in pool %s: %s, which would win; give both with one 'iobandctl set'",
-		    wish->args->operand[0], place->device->table.pool,
-		    problem.text);
+		    wish->args->operand[0], place->device->table.pool, problem.text);
 }
 
-static struct place *add_place(struct wish *wish,
-			       const struct ioband_device *device)
+static struct place *add_place(struct wish *wish, const struct ioband_device *device)
 {
 	wish->v = xgrow(wish->v, wish->n, sizeof(*wish->v));
 	wish->v[wish->n] = (struct place){ .device = device };
 	return &wish->v[wish->n++];
 }
 
-static int add_tree(const struct ioband_device *device,
-		    const struct group_ref *group, void *wish)
+static int add_tree(const struct ioband_device *device, const struct group_ref *group, void *wish)
 {
 	add_place(wish, device)->group = *group;
 	return EXIT_OK;
@@ -416,8 +380,7 @@ static char *pool_text(const struct ioband_table *table, int setting)
 			 table->slice_ms : table->writes_starved));
 }
 
-static char *pool_value(const struct wish *wish, const struct step *step,
-			bool back)
+static char *pool_value(const struct wish *wish, const struct step *step, bool back)
 {
 	return back ? pool_text(&step->place->device->table, step->setting) :
 		      xstrdup(wish->text[step->setting]);
@@ -427,16 +390,14 @@ static int send(const struct wish *wish, const struct step *step, bool back)
 {
 	const struct ioband_device *device = step->place->device;
 	const char *group = step->place->group.message;
-	const struct ioband_preset *to = back ? &step->place->from :
-						&step->place->to;
+	const struct ioband_preset *to = back ? &step->place->from : &step->place->to;
 	int bound = step->setting - GROUP_BOUNDS, code;
 	char *text;
 
 	if (step->setting == GROUP_WEIGHT)
 		return query_weight(device, group, to->weight);
 	if (!is_of_pool(step->setting))
-		return query_bound(device, group, bound, &to->bounds,
-				   wish->given[bound]);
+		return query_bound(device, group, bound, &to->bounds, wish->given[bound]);
 	text = pool_value(wish, step, back);
 	code = query_set(device, conf_key_name(keys[step->setting]), text);
 	free(text);
@@ -444,31 +405,25 @@ static int send(const struct wish *wish, const struct step *step, bool back)
 }
 
 /* The rates of a bound that the command line names, in the notation of "set". */
-static char *rates_of(const struct wish *wish, const struct bounds *bounds,
-		      enum bound bound)
+static char *rates_of(const struct wish *wish, const struct bounds *bounds, enum bound bound)
 {
-	char *words = xstrdup(""), *longer, *text;
+	char *words = xstrdup(""), *text;
 
 	for (int rate = 0; rate < RATES; rate++) {
 		if (!(wish->given[bound] & 1U << rate))
 			continue;
 		text = rate_text(&bounds->of[bound], bound, rate);
-		longer = xasprintf("%s%s%s_%s=%s", words, *words ? " " : "",
-				   bound_kinds[bound].key, rate_names[rate],
-				   text);
+		xappend(&words, "%s%s_%s=%s", *words ? " " : "", bound_kinds[bound].key,
+			rate_names[rate], text);
 		free(text);
-		free(words);
-		words = longer;
 	}
 	return words;
 }
 
 /* The new or, with @back, the former value of a step, in the notation of "set". */
-static char *step_words(const struct wish *wish, const struct step *step,
-			bool back)
+static char *step_words(const struct wish *wish, const struct step *step, bool back)
 {
-	const struct ioband_preset *to = back ? &step->place->from :
-						&step->place->to;
+	const struct ioband_preset *to = back ? &step->place->from : &step->place->to;
 	const char *key = conf_key_name(keys[step->setting]);
 	char *value, *words;
 
@@ -520,12 +475,10 @@ static void undo(const struct wish *wish, const struct step *steps, size_t n)
 }
 
 /* Plan an order in which a group never has more than both its old and its new settings. */
-static size_t plan_place(const struct wish *wish, const struct place *place,
-			 struct step *steps)
+static size_t plan_place(const struct wish *wish, const struct place *place, struct step *steps)
 {
 	const char *measure = wish->text[MEASURE];
-	const int *order = measure && !strcmp(measure, "time") ? to_time :
-								 from_time;
+	const int *order = measure && !strcmp(measure, "time") ? to_time : from_time;
 	size_t n = 0;
 
 	for (int i = 0; i < PRESET_STEPS; i++) {
@@ -618,8 +571,7 @@ static int restore(const struct args *args)
 	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
 		return fail(EXIT_USAGE,
 			    "with --from, groups, pools and devices are taken from the file; give nothing else");
-	return weights_restore(args->value[OPTION_FROM],
-			       args->value[OPTION_JSON]);
+	return weights_restore(args->value[OPTION_FROM], args->value[OPTION_JSON]);
 }
 
 static int run(const struct args *args)
@@ -651,8 +603,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct option_spec option_from[] = {
-	{ OPTION_FROM, "from", "FILE",
-	  "set what 'groups --weights' printed; - is standard input" },
+	{ OPTION_FROM, "from", "FILE", "set what 'groups --weights' printed; - is standard input" },
 	{ .name = NULL }
 };
 
@@ -690,7 +641,7 @@ const struct verb verb_set_max = {
 const struct verb verb_set_min = {
 	.name = "set-min",
 	.args = "GROUP RATE...",
-	.summary = "Promise a group: rbps=, wbps=, riops=, wiops=N, or 'default'",
+	.summary = "Set what a group has at least: rbps=, wbps=, riops=, wiops=N, or 'default'",
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run,
@@ -700,7 +651,7 @@ const struct verb verb_set_min = {
 const struct verb verb_set_latency = {
 	.name = "set-latency",
 	.args = "GROUP TIME",
-	.summary = "Hold others back while a group's reads take longer than 1us..10s, or 'none'",
+	.summary = "Throttle others while a group's reads take longer than 1us..10s, or 'none'",
 	.max = 2,
 	.options = options,
 	.run = run,

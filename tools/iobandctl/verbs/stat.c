@@ -46,73 +46,43 @@ static const struct column columns[COLUMNS] = {
 	[HELD_BYTES] = { "HELD-BYTES", "held_now_bytes", COLUMN_BYTES, true },
 };
 
-/* The operations, and their sum. */
-#define TOTAL OPS
-static const char *const op_names[] = { "read", "write", "discard", "total" };
+#define TOTAL OPS	/* the sum of the operations */
 
-/**
- * struct watch - a run of the verb
- * @args: the command line
- * @devices: all ioband devices
- * @scope: the pools and devices to sample
- * @group: the groups to print, by the kernel's names; empty for all
- * @n: number of groups
- * @speakers: one device of each pool
- * @before: the previous sample of each of @speakers
- * @json: print JSON
- * @interval_s: seconds between samples; 0 for totals
- */
+/* A run of the verb. */
 struct watch {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	struct scope scope;
+	struct scope scope;	/* the pools and devices to sample */
+	/* The groups to print, by the kernel's names; empty for all. */
 	struct group_ref *group;
 	size_t n;
 	struct targets speakers;
-	struct sample *before;
+	struct sample *before;	/* the previous sample of each of @speakers */
 	bool json;
-	double interval_s;
+	double interval_s;	/* seconds between samples; 0 for totals */
 };
 
-static void print_wait(struct table *table, struct row *row,
-		       const uint64_t wait[HISTOGRAM_SLOTS],
-		       const struct op_stats *stats)
+/* The columns of an average and two percentiles begin with @first. */
+static void print_times(struct row *row, size_t first, uint64_t ios,
+			uint64_t sum_ns, const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	uint64_t ns;
 
-	if (stats->held_ios)
-		print_number(table, row, WAIT_AVG,
-			     stats->wait_ns / stats->held_ios);
-	if (histogram_percentile(wait, 50, &ns))
-		print_number(table, row, WAIT_P50, ns);
-	if (histogram_percentile(wait, 99, &ns))
-		print_number(table, row, WAIT_P99, ns);
-}
-
-static void print_service(struct table *table, struct row *row,
-			  const uint64_t service[HISTOGRAM_SLOTS],
-			  const struct op_stats *stats)
-{
-	uint64_t ns;
-
-	if (stats->ios)
-		print_number(table, row, SERVICE_AVG,
-			     stats->service_ns / stats->ios);
-	if (histogram_percentile(service, 50, &ns))
-		print_number(table, row, SERVICE_P50, ns);
-	if (histogram_percentile(service, 99, &ns))
-		print_number(table, row, SERVICE_P99, ns);
-	if (histogram_max(service, &ns))
-		print_number(table, row, SERVICE_MAX, ns);
+	if (ios)
+		print_number(row, first, sum_ns / ios);
+	if (histogram_percentile(slots, 50, &ns))
+		print_number(row, first + 1, ns);
+	if (histogram_percentile(slots, 99, &ns))
+		print_number(row, first + 2, ns);
 }
 
 /* Print the histograms of one operation, or of all. */
-static void print_latency(struct table *table, struct row *row,
-			  const struct group_latency *latency, int op,
+static void print_latency(struct row *row, const struct group_latency *latency, int op,
 			  const struct op_stats *stats)
 {
 	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
 	uint64_t service[HISTOGRAM_SLOTS] = { 0 };
+	uint64_t ns;
 
 	for (int i = 0; latency && i < OPS; i++) {
 		if (op != TOTAL && op != i)
@@ -120,55 +90,52 @@ static void print_latency(struct table *table, struct row *row,
 		histogram_add(wait, latency->wait[i]);
 		histogram_add(service, latency->service[i]);
 	}
-	print_wait(table, row, wait, stats);
-	print_service(table, row, service, stats);
+	print_times(row, WAIT_AVG, stats->held_ios, stats->wait_ns, wait);
+	print_times(row, SERVICE_AVG, stats->ios, stats->service_ns, service);
+	if (histogram_max(service, &ns))
+		print_number(row, SERVICE_MAX, ns);
 }
 
-static void print_amounts(struct table *table, struct row *row,
-			  const struct op_stats *stats, double seconds)
+static void print_amounts(struct row *row, const struct op_stats *stats, double seconds)
 {
-	print_number(table, row, IOS_COUNT, stats->ios);
-	print_number(table, row, BYTES_COUNT, stats->bytes);
-	print_number(table, row, HELD_COUNT, stats->held_ios);
+	print_number(row, IOS_COUNT, stats->ios);
+	print_number(row, BYTES_COUNT, stats->bytes);
+	print_number(row, HELD_COUNT, stats->held_ios);
 	if (seconds <= 0)
 		return;
-	print_real(table, row, SECONDS, seconds);
-	print_real(table, row, IOS_RATE, stats->ios / seconds);
-	print_number(table, row, BYTES_RATE, stats->bytes / seconds);
+	print_real(row, SECONDS, seconds);
+	print_real(row, IOS_RATE, stats->ios / seconds);
+	print_number(row, BYTES_RATE, stats->bytes / seconds);
 }
 
-static void print_identity(struct table *table, struct row *row,
-			   const struct watch *watch,
-			   const struct ioband_device *speaker,
-			   const struct sample *sample,
+static void print_identity(struct row *row, const struct watch *watch,
+			   const struct ioband_device *speaker, const struct sample *sample,
 			   const struct group_stats *stats)
 {
-	const struct ioband_group *group =
-		groups_find(&sample->groups, stats->seq);
+	const struct ioband_group *group = groups_find(&sample->groups, stats->seq);
 	const struct ioband_device *owner =
 		group ? tree_owner(watch->devices, &sample->groups, group) :
 			NULL;
 	char *name = group ? tree_name(watch->devices, &sample->groups, group) :
 			     xstrdup(stats->name);
 
-	print_text(table, row, POOL, speaker->table.pool);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, stats->name);
+	print_text(row, POOL, speaker->table.pool);
+	print_text(row, GROUP, name);
+	print_text(row, ID, stats->name);
 	if (owner)
-		print_text(table, row, DEVICE, owner->dm->name);
+		print_text(row, DEVICE, owner->dm->name);
 	if (group)
-		print_text(table, row, PATH, group->path);
+		print_text(row, PATH, group->path);
 	free(name);
 }
 
-static void print_now(struct table *table, struct row *row, uint64_t inflight,
-		      const uint64_t held[AMOUNTS])
+static void print_now(struct row *row, uint64_t inflight, const uint64_t held[AMOUNTS])
 {
 	if (inflight == NOT_TOLD)
 		return;
-	print_number(table, row, INFLIGHT, inflight);
-	print_number(table, row, HELD_NOW, held[IOS]);
-	print_number(table, row, HELD_BYTES, held[BYTES]);
+	print_number(row, INFLIGHT, inflight);
+	print_number(row, HELD_NOW, held[IOS]);
+	print_number(row, HELD_BYTES, held[BYTES]);
 }
 
 /* An operation without I/O in the sample, and without queued or in-flight I/O. */
@@ -182,53 +149,45 @@ static bool is_unused(const struct group_stats *stats, int op)
 
 /* Print one row for each used operation, and one for their sum. */
 static void print_group(struct table *table, const struct watch *watch,
-			const struct ioband_device *speaker,
-			const struct sample *sample,
+			const struct ioband_device *speaker, const struct sample *sample,
 			const struct group_stats *stats, double seconds)
 {
-	const struct group_latency *latency =
-		latency_find(&sample->latency, stats->seq);
+	const struct group_latency *latency = latency_find(&sample->latency, stats->seq);
 
 	for (int op = 0; op <= TOTAL; op++) {
-		struct op_stats amounts = op == TOTAL ? stats_total(stats) :
-							stats->op[op];
+		struct op_stats amounts = op == TOTAL ? stats_total(stats) : stats->op[op];
 		struct row *row;
 
 		if (op != TOTAL && is_unused(stats, op) && !watch->json)
 			continue;
 		row = print_row(table);
-		print_identity(table, row, watch, speaker, sample, stats);
-		print_text(table, row, OP, op_names[op]);
-		print_amounts(table, row, &amounts, seconds);
-		print_latency(table, row, latency, op, &amounts);
+		print_identity(row, watch, speaker, sample, stats);
+		print_text(row, OP, op == TOTAL ? "total" : op_names[op]);
+		print_amounts(row, &amounts, seconds);
+		print_latency(row, latency, op, &amounts);
 		if (op != TOTAL) {
-			print_now(table, row, stats->now[op].inflight,
-				  stats->now[op].held);
+			print_now(row, stats->now[op].inflight, stats->now[op].held);
 			continue;
 		}
-		print_now(table, row, stats->inflight, stats->held);
+		print_now(row, stats->inflight, stats->held);
 		if (seconds > 0)
-			print_real(table, row, SHARE,
-				   stats_share(&sample->stats, stats,
-					       speaker->table.measure));
+			print_real(row, SHARE,
+				   stats_share(&sample->stats, stats, speaker->table.measure));
 	}
 }
 
 static bool is_idle(const struct group_stats *stats)
 {
-	return !stats_total(stats).ios && !stats->held[IOS] &&
-	       !stats->inflight;
+	return !stats_total(stats).ios && !stats->held[IOS] && !stats->inflight;
 }
 
 /* Without named groups and JSON, omit groups that were idle in the interval. */
 static bool is_wanted(const struct watch *watch, const struct sample *sample,
 		      const struct group_stats *stats)
 {
-	const struct ioband_group *group =
-		groups_find(&sample->groups, stats->seq);
+	const struct ioband_group *group = groups_find(&sample->groups, stats->seq);
 
-	if (group && !tree_has(watch->devices, &sample->groups, group,
-			       watch->scope.device))
+	if (group && !tree_has(watch->devices, &sample->groups, group, watch->scope.device))
 		return false;
 	for (size_t i = 0; i < watch->n; i++) {
 		if (!strcmp(watch->group[i].name, stats->name))
@@ -243,8 +202,7 @@ static void print_sample(struct table *table, const struct watch *watch,
 {
 	for (size_t i = 0; i < sample->stats.n; i++) {
 		if (is_wanted(watch, sample, &sample->stats.v[i]))
-			print_group(table, watch, speaker, sample,
-				    &sample->stats.v[i], seconds);
+			print_group(table, watch, speaker, sample, &sample->stats.v[i], seconds);
 	}
 }
 
@@ -258,8 +216,7 @@ static int look(struct table *table, struct watch *watch, size_t i)
 
 	if (code == EXIT_OK && watch->interval_s > 0) {
 		sample_delta(before, &now, &delta);
-		print_sample(table, watch, speaker, &delta,
-			     delta.ns / (double)NS_PER_S);
+		print_sample(table, watch, speaker, &delta, delta.ns / (double)NS_PER_S);
 		sample_delta_free(&delta);
 	} else if (code == EXIT_OK) {
 		print_sample(table, watch, speaker, &now, 0);
@@ -274,7 +231,7 @@ static int look_at_all(struct watch *watch)
 	bool rates = watch->interval_s > 0;
 	struct column shown[COLUMNS];
 	struct table *table;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	memcpy(shown, columns, sizeof(shown));
 	shown[IOS_COUNT].more = rates;
@@ -285,8 +242,7 @@ static int look_at_all(struct watch *watch)
 	table = print_asked("stat", shown, COLUMNS, watch->args);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = look(table, watch, i);
-	printed = print_end(table);
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, print_end(table));
 }
 
 static int look_again_and_again(struct watch *watch, uint64_t count)
@@ -306,8 +262,7 @@ static int look_again_and_again(struct watch *watch, uint64_t count)
 	return code;
 }
 
-static int read_interval(const struct args *args, double *interval_s,
-			 uint64_t *count)
+static int read_interval(const struct args *args, double *interval_s, uint64_t *count)
 {
 	const char *interval = args->value[OPTION_INTERVAL];
 	const char *times = args->value[OPTION_COUNT];
@@ -315,8 +270,7 @@ static int read_interval(const struct args *args, double *interval_s,
 	*interval_s = 0;
 	*count = 0;
 	if (times && (!span_u64(span_of(times), UINT64_MAX, count) || !*count))
-		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on",
-			    times);
+		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on", times);
 	if (times && !interval)
 		return fail(EXIT_USAGE, "--count needs --interval SECONDS");
 	return interval_of(args, interval_s);

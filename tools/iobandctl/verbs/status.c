@@ -27,35 +27,32 @@ static const struct column columns[COLUMNS] = {
 	[HELD_BYTES] = { "(BYTES)", "held_bytes", COLUMN_BYTES },
 };
 
-static void print_pair(struct table *table, struct row *row, size_t column,
-		       const uint64_t amount[AMOUNTS])
+static void print_pair(struct row *row, size_t column, const uint64_t amount[AMOUNTS])
 {
-	print_number(table, row, column, amount[IOS]);
-	print_number(table, row, column + 1, amount[BYTES]);
+	print_number(row, column, amount[IOS]);
+	print_number(row, column + 1, amount[BYTES]);
 }
 
-static void print_device(struct table *table,
-			 const struct ioband_device *device)
+static void print_device(struct table *table, const struct ioband_device *device)
 {
 	const struct ioband_status *status = &device->status;
 	struct row *row = print_row(table);
 
-	print_text(table, row, NAME, device->dm->name);
-	print_text(table, row, POOL, status->pool);
-	print_text(table, row, MODE, status->mode);
-	print_text(table, row, MEASURE, status->measure);
-	print_text(table, row, STATE,
-		   device->dm->suspended ? "suspended" : status->state);
-	print_number(table, row, DEVICES, status->devices);
-	print_number(table, row, GROUPS, status->groups);
-	print_number(table, row, ACTIVE, status->active);
-	print_number(table, row, DEPTH, status->depth);
-	print_number(table, row, PIECE, status->piece_bytes);
-	print_number(table, row, SLICE, status->slice_ms);
-	print_number(table, row, WRITES_STARVED, status->writes_starved);
-	print_number(table, row, BRAKE, status->brake_bytes_per_s);
-	print_pair(table, row, INFLIGHT_IOS, status->inflight);
-	print_pair(table, row, HELD_IOS, status->held);
+	print_text(row, NAME, device->dm->name);
+	print_text(row, POOL, status->pool);
+	print_text(row, MODE, status->mode);
+	print_text(row, MEASURE, status->measure);
+	print_text(row, STATE, device->dm->suspended ? "suspended" : status->state);
+	print_number(row, DEVICES, status->devices);
+	print_number(row, GROUPS, status->groups);
+	print_number(row, ACTIVE, status->active);
+	print_number(row, DEPTH, status->depth);
+	print_number(row, PIECE, status->piece_bytes);
+	print_number(row, SLICE, status->slice_ms);
+	print_number(row, WRITES_STARVED, status->writes_starved);
+	print_number(row, BRAKE, status->brake_bytes_per_s);
+	print_pair(row, INFLIGHT_IOS, status->inflight);
+	print_pair(row, HELD_IOS, status->held);
 }
 
 static int choose(const struct ioband_devices *devices,
@@ -87,8 +84,7 @@ static int run(const struct args *args)
 		return code;
 	code = choose(&devices, args, &chosen);
 	if (code == EXIT_OK) {
-		table = print_table("status", columns, COLUMNS,
-				    args->value[OPTION_JSON]);
+		table = print_table("status", columns, COLUMNS, args->value[OPTION_JSON]);
 		for (size_t i = 0; i < chosen.n; i++)
 			print_device(table, chosen.v[i]);
 		code = print_end(table);

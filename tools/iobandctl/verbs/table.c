@@ -6,7 +6,6 @@
 #include "ioband/make.h"
 #include "ioband/name.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 enum { NAME, UUID, BELOW, READ_ONLY, TABLE, COLUMNS };
@@ -19,8 +18,7 @@ static const struct column columns[COLUMNS] = {
 	[TABLE] = { NULL, "table", COLUMN_TEXT },
 };
 
-static int print_json(const struct device *device, const char *line,
-		      bool read_only)
+static int print_json(const struct device *device, const char *line, bool read_only)
 {
 	struct table *table = print_table("tables", columns, COLUMNS, true);
 	struct row *row = print_row(table);
@@ -30,17 +28,16 @@ static int print_json(const struct device *device, const char *line,
 	name_wrapped(device, name);
 	uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name);
 	device_label(device->major, device->minor, label);
-	print_text(table, row, NAME, name);
-	print_text(table, row, UUID, uuid);
-	print_text(table, row, BELOW, label);
-	print_flag(table, row, READ_ONLY, read_only);
-	print_text(table, row, TABLE, line);
+	print_text(row, NAME, name);
+	print_text(row, UUID, uuid);
+	print_text(row, BELOW, label);
+	print_flag(row, READ_ONLY, read_only);
+	print_text(row, TABLE, line);
 	free(uuid);
 	return print_end(table);
 }
 
-static int print(const struct args *args, const struct device *device,
-		 const char *words)
+static int print(const struct args *args, const struct device *device, const char *words)
 {
 	uint64_t sectors;
 	bool read_only;
@@ -49,8 +46,7 @@ static int print(const struct args *args, const struct device *device,
 
 	if (code != EXIT_OK)
 		return code;
-	line = xasprintf("0 %llu ioband %s", (unsigned long long)sectors,
-			 words);
+	line = xasprintf("0 %llu ioband %s", (unsigned long long)sectors, words);
 	if (args->value[OPTION_JSON]) {
 		code = print_json(device, line, read_only);
 	} else {

@@ -16,7 +16,7 @@ static int print_view(const struct top_view *view, bool json)
 	struct table *table = print_table("top", top_columns, TOP_COLUMNS, json);
 
 	for (size_t i = 0; i < view->n; i++)
-		top_print(table, print_row(table), &view->v[i]);
+		top_print(print_row(table), &view->v[i]);
 	return print_end(table);
 }
 
@@ -67,10 +67,8 @@ static int read_args(struct top *top)
 	const char *count = top->args->value[OPTION_COUNT];
 	const char *sort = top->args->value[OPTION_SORT];
 
-	if (count && (!span_u64(span_of(count), UINT64_MAX, &top->count) ||
-		      !top->count))
-		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on",
-			    count);
+	if (count && (!span_u64(span_of(count), UINT64_MAX, &top->count) || !top->count))
+		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on", count);
 	if (sort && top_column_named(sort, &top->sort))
 		return fail(EXIT_USAGE,
 			    "--sort '%s': it is the heading of a column: group, pool, weight, due, share, bytes, ios, held, wait, wait99, service, serv99",
@@ -111,8 +109,7 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	if (!args->value[OPTION_BATCH] &&
-	    (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+	if (!args->value[OPTION_BATCH] && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		return fail(EXIT_USAGE,
 			    "this is not a terminal; --batch prints page after page, and --count N ends that");
 	code = show_all(&top);
@@ -123,14 +120,10 @@ static int run(const struct args *args)
 static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
-	{ OPTION_INTERVAL, "interval", "SECONDS",
-	  "how often to look (default: 2)" },
-	{ OPTION_SORT, "sort", "COLUMN",
-	  "sort by the column with this heading (default: share)" },
-	{ OPTION_SUM, "sum", NULL,
-	  "count what groups below a group do as its own" },
-	{ OPTION_INPUT, "input", "FILE",
-	  "show a recording of 'iobandctl record'" },
+	{ OPTION_INTERVAL, "interval", "SECONDS", "how often to look (default: 2)" },
+	{ OPTION_SORT, "sort", "COLUMN", "sort by the column with this heading (default: share)" },
+	{ OPTION_SUM, "sum", NULL, "count what groups below a group do as its own" },
+	{ OPTION_INPUT, "input", "FILE", "show a recording of 'iobandctl record'" },
 	{ OPTION_BATCH, "batch", NULL, "print page after page, without keys" },
 	{ OPTION_COUNT, "count", "N", "end after N pages" },
 	SPEC_JSON,

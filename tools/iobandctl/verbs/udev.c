@@ -6,11 +6,11 @@
  */
 #include <libudev.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <syslog.h>
 
+#include "base/words.h"
 #include "config/plan.h"
 #include "config/select.h"
 #include "host/use.h"
@@ -29,16 +29,11 @@
 
 #define ARRAYS "/dev/md/"
 
-static bool begins(const char *text, const char *prefix)
-{
-	return text && !strncmp(text, prefix, strlen(prefix));
-}
-
 /* Excludes the hidden devices of "insert", which lie below the user's own device. */
 static bool is_ours(const char *uuid)
 {
-	return begins(uuid, MAPPER_UUID_PREFIX) &&
-	       !begins(uuid, UNDER_UUID_PREFIX);
+	return text_after(uuid, MAPPER_UUID_PREFIX) &&
+	       !text_after(uuid, UNDER_UUID_PREFIX);
 }
 
 static bool read_uuid(const char *kernel, struct device *device,
@@ -60,15 +55,15 @@ static struct udev_device *udev_of(struct udev *udev,
 /* Links of device-mapper and mdadm stay: these programs find their devices by them. */
 static bool can_be_taken(const char *link)
 {
-	return select_is_lasting(link) && !begins(link, "/dev/mapper/") &&
-	       !begins(link, ARRAYS);
+	return select_is_lasting(link) && !text_after(link, "/dev/mapper/") &&
+	       !text_after(link, ARRAYS);
 }
 
 /* Links of a disk from which, with a partition's number, links of partitions are made. */
 static bool is_for_partitions(const char *link)
 {
-	return select_is_lasting(link) && (begins(link, "/dev/disk/by-id/") ||
-					   begins(link, "/dev/disk/by-path/"));
+	return select_is_lasting(link) && (text_after(link, "/dev/disk/by-id/") ||
+					   text_after(link, "/dev/disk/by-path/"));
 }
 
 /* Print links in the format of the rules: relative to /dev, in one line. */
@@ -82,7 +77,7 @@ static void print_links(struct udev_device *found,
 	for (; link; link = udev_list_entry_get_next(link)) {
 		const char *name = udev_list_entry_get_name(link);
 
-		if (!begins(name, DEV) || !wanted(name))
+		if (!text_after(name, DEV) || !wanted(name))
 			continue;
 		printf("%s%s%s", separator, name + strlen(DEV), suffix);
 		separator = " ";
@@ -173,7 +168,7 @@ static bool is_named_array(struct udev_device *found,
 	bool named = false;
 
 	for (; link && !named; link = udev_list_entry_get_next(link))
-		named = begins(udev_list_entry_get_name(link), ARRAYS) &&
+		named = text_after(udev_list_entry_get_name(link), ARRAYS) &&
 			use_by_link(device, udev_list_entry_get_name(link),
 				    use);
 	return named;
@@ -230,7 +225,7 @@ static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
 		return false;
 	if (!conf_flag(choice.section, KEY_INSERT))
 		return is_decided(found) || is_free(found, &choice);
-	if (!begins(udev_device_get_sysname(found), "dm-"))
+	if (!text_after(udev_device_get_sysname(found), "dm-"))
 		warn_of_insert(conf, &choice);
 	return false;
 }
@@ -368,7 +363,7 @@ static int answer(struct udev *udev, bool insert)
 		code = answer_insert(found, uuid);
 	else if (is_ours(uuid))
 		code = answer_for_below(udev, &device, can_be_taken, "");
-	else if (begins(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
+	else if (text_after(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
 		code = answer_for_partition(udev, &device, uuid);
 	else
 		code = answer_for_other(found, &device);

@@ -15,9 +15,7 @@ static int find(const struct ioband_devices *devices, const char *spelled,
 	code = device_resolve(spelled, &device);
 	if (code != EXIT_OK)
 		return code;
-	return fail(EXIT_MISSING,
-		    "%s is not wrapped; 'iobandctl list' shows what is",
-		    spelled);
+	return fail(EXIT_MISSING, "%s is not wrapped; 'iobandctl list' shows what is", spelled);
 }
 
 static int run(const struct args *args)

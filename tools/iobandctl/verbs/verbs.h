@@ -2,7 +2,7 @@
 #ifndef IOBANDCTL_VERBS_H
 #define IOBANDCTL_VERBS_H
 
-#include "ioband/ioband.h"
+#include "ioband/make.h"
 #include "print/args.h"
 
 extern const struct verb verb_create;
@@ -43,11 +43,23 @@ extern const struct verb verb_udev;
 struct table;
 struct row;
 
+/* remove.c */
 extern const struct option_spec remove_options[];
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
 			     const char *spelled,
 			     const struct ioband_device **found));
+
+/* made.c: the options for struct settings, and --json */
+extern const struct option_spec made_options[];
+int made_settings(const struct args *args, struct settings *settings);
+int made_report(const struct names *made, const struct settings *settings, bool json);
+
+/* get.c */
+int get_group(const struct args *args, int setting);
+int get_pools(const struct args *args);
+
+/* list.c */
 struct table *list_table(void);
 struct row *list_device(struct table *table, const struct ioband_device *device);
 int list_print(const struct ioband_device *devices, size_t n);

@@ -5,8 +5,7 @@
 
 static int run(const struct args *args)
 {
-	return watch_serve(args->value[OPTION_CONFIG],
-			   args->value[OPTION_ENABLE_CONTROLLER]);
+	return watch_serve(args->value[OPTION_CONFIG], args->value[OPTION_ENABLE_CONTROLLER]);
 }
 
 static const struct option_spec options[] = {

@@ -5,7 +5,6 @@
 #include "host/use.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 /* A device is wrapped already, too, if it is a partition of a wrapped disk. */

@@ -51,8 +51,7 @@ static char *read_file(int directory, const char *file, bool *is_roots)
 	return text;
 }
 
-static void note_ignored(const struct node *node, const char *file,
-			 const char *reason, bool *noted)
+static void note_ignored(const struct node *node, const char *file, const char *reason, bool *noted)
 {
 	if (!*noted)
 		note("%s of cgroup %s is ignored, as a user may write it and %s",
@@ -97,20 +96,17 @@ static bool has_max(const struct node *node)
  * From a file that a user may write nothing is taken over, not even the end of a maximum:
  * root may have set it before the file was given away.
  */
-static void ignore_max(const struct node *node, const char *text,
-		       struct asked asked[ASKED_KINDS])
+static void ignore_max(const struct node *node, const char *text, struct asked asked[ASKED_KINDS])
 {
 	for (int kind = ASKED_MAX; kind < ASKED_KINDS; kind++)
 		asked_copy(&asked[kind], &node->asked[kind]);
 	if (*text)
-		note_ignored(node, "io.max",
-			     "it could replace a maximum that root has set",
+		note_ignored(node, "io.max", "it could replace a maximum that root has set",
 			     &node->subtree->max_noted);
 }
 
 /* Most cgroups have no maximum and had none; of these the ones above are not looked at. */
-static void read_max(const struct node *node, int directory,
-		     struct asked asked[ASKED_KINDS])
+static void read_max(const struct node *node, int directory, struct asked asked[ASKED_KINDS])
 {
 	bool is_roots;
 	char *text = read_file(directory, "io.max", &is_roots);
@@ -151,26 +147,19 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	read_max(node, directory, asked);
 }
 
-static void keep_systemd(const struct node *node,
-			 struct asked asked[ASKED_KINDS])
+static void keep_systemd(const struct node *node, struct asked asked[ASKED_KINDS])
 {
 	for (int kind = 0; kind < ASKED_KINDS; kind++) {
 		const struct asked *old = &node->asked[kind];
 
 		for (size_t i = node->n_files[kind]; i < old->n; i++)
-			asked_add(&asked[kind], old->v[i].major,
-				  old->v[i].minor, old->v[i].weight);
+			asked_add(&asked[kind], old->v[i].major, old->v[i].minor, old->v[i].weight);
 	}
 }
 
-/**
- * watch_read_asked() - read the wishes for a cgroup
- * @watch: all
- * @node: the cgroup
- * @directory: its open directory
- *
- * They are in its files, and systemd's answers come after them.  An answer holds until
- * the next.
+/*
+ * Read the wishes for a cgroup.  They are in its files, and systemd's answers come after
+ * them.  An answer holds until the next.
  */
 void watch_read_asked(struct watch *watch, struct node *node, int directory)
 {
@@ -211,8 +200,7 @@ static bool needs_io(const struct watch *watch, const struct node *node)
 
 static bool write_io(const struct watch *watch, const char *path)
 {
-	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root,
-			       path[1] ? path : "");
+	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root, path[1] ? path : "");
 	int fd = open(name, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
 	int error = errno;
@@ -220,8 +208,7 @@ static bool write_io(const struct watch *watch, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (!done)
-		note("cannot enable the io controller in %s: %s", name,
-		     strerror(error));
+		note("cannot enable the io controller in %s: %s", name, strerror(error));
 	free(name);
 	return done;
 }
@@ -247,13 +234,10 @@ static void write_controller(const struct watch *watch, const char *path)
 	free(above);
 }
 
-/**
- * watch_enable_io() - enable the io controller for a cgroup, if that is configured
- * @watch: all
- * @node: the cgroup
- *
- * After a refusal a change has to come before the next attempt: each attempt may write to
- * files that are watched, and so be a reason for the next.
+/*
+ * Enable the io controller for a cgroup, if that is configured.  After a refusal a change
+ * has to come before the next attempt: each attempt may write to files that are watched,
+ * and so be a reason for the next.
  */
 void watch_enable_io(struct watch *watch, struct node *node)
 {
@@ -266,12 +250,9 @@ void watch_enable_io(struct watch *watch, struct node *node)
 		write_controller(watch, node->path);
 }
 
-/**
- * watch_read_control() - see which controllers the children of a cgroup have
- * @node: the cgroup
- * @directory: its open directory
- *
- * Return: whether they are others than before; false at the first time.
+/*
+ * See which controllers the children of a cgroup have.  Return: whether they are others
+ * than before; false at the first time.
  */
 bool watch_read_control(struct node *node, int directory)
 {

@@ -6,7 +6,6 @@
  * io.weight at each change of them, which tells when to ask.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +41,9 @@ static const char *interface_of(const char *name)
 	return NULL;
 }
 
-/**
- * watch_is_unit() - see whether a cgroup is a unit's of the system's systemd
- * @node: the cgroup
- *
- * Its units lie in slices only, and never in a delegated cgroup.
- *
- * Return: whether it is.
+/*
+ * See whether a cgroup is a unit's of the system's systemd.  Its units lie in slices only,
+ * and never in a delegated cgroup.
  */
 bool watch_is_unit(const struct node *node)
 {
@@ -75,8 +70,7 @@ static void lose_bus(struct watch *watch)
 	sd_event_source_set_enabled(watch->retry, SD_EVENT_ONESHOT);
 }
 
-static int on_disconnected(sd_bus_message *message, void *data,
-			   sd_bus_error *error)
+static int on_disconnected(sd_bus_message *message, void *data, sd_bus_error *error)
 {
 	(void)message;
 	(void)error;
@@ -129,10 +123,9 @@ static void reach_bus(struct watch *watch)
 	    sd_bus_set_method_call_timeout(watch->bus, ANSWER_US) < 0 ||
 	    sd_bus_attach_event(watch->bus, watch->event, 0) < 0 ||
 	    sd_bus_set_close_on_exit(watch->bus, false) < 0 ||
-	    sd_bus_match_signal(watch->bus, NULL, NULL,
-				"/org/freedesktop/DBus/Local",
-				"org.freedesktop.DBus.Local", "Disconnected",
-				on_disconnected, watch) < 0 ||
+	    sd_bus_match_signal(watch->bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+				"org.freedesktop.DBus.Local", "Disconnected", on_disconnected,
+				watch) < 0 ||
 	    sd_bus_call_method_async(watch->bus, NULL, SYSTEMD,
 				     "/org/freedesktop/systemd1",
 				     "org.freedesktop.DBus.Peer", "Ping",
@@ -169,10 +162,7 @@ void watch_bus_start(struct watch *watch)
 	}
 }
 
-/**
- * watch_bus_free() - leave the bus
- * @watch: all
- */
+/* Leave the bus. */
 void watch_bus_free(struct watch *watch)
 {
 	watch->bus = sd_bus_close_unref(watch->bus);
@@ -183,8 +173,7 @@ static char *object_of(const char *unit)
 {
 	char *object = NULL;
 
-	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit,
-			       &object) < 0)
+	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &object) < 0)
 		exit(fail(EXIT_FAILED, "out of memory"));
 	return object;
 }
@@ -195,9 +184,8 @@ static int is_its_cgroup(struct watch *watch, const char *object,
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	char *its = NULL;
-	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object,
-						interface, "ControlGroup",
-						&error, &its);
+	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object, interface,
+						"ControlGroup", &error, &its);
 
 	if (result >= 0)
 		result = !strcmp(its, path);
@@ -212,8 +200,7 @@ static const char *const properties[] = {
 	[ASKED_LATENCY] = "IODeviceLatencyTargetUSec",
 };
 
-static void read_devices(sd_bus_message *answer, enum asked_kind kind,
-			 struct asked *asked)
+static void read_devices(sd_bus_message *answer, enum asked_kind kind, struct asked *asked)
 {
 	struct device device;
 	const char *path;
@@ -223,20 +210,17 @@ static void read_devices(sd_bus_message *answer, enum asked_kind kind,
 		return;
 	while (sd_bus_message_read(answer, "(st)", &path, &value) > 0) {
 		if (device_find(path, &device) || device_of_file(path, &device))
-			asked_add_kind(asked, kind, device.major, device.minor,
-				       value);
+			asked_add_kind(asked, kind, device.major, device.minor, value);
 	}
 }
 
-static int ask_for(struct watch *watch, const char *object,
-		   const char *interface, enum asked_kind kind,
-		   struct asked *asked)
+static int ask_for(struct watch *watch, const char *object, const char *interface,
+		   enum asked_kind kind, struct asked *asked)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	sd_bus_message *answer = NULL;
-	int result = sd_bus_get_property(watch->bus, SYSTEMD, object, interface,
-					 properties[kind], &error, &answer,
-					 "a(st)");
+	int result = sd_bus_get_property(watch->bus, SYSTEMD, object, interface, properties[kind],
+					 &error, &answer, "a(st)");
 
 	if (answer)
 		read_devices(answer, kind, asked);
@@ -245,16 +229,12 @@ static int ask_for(struct watch *watch, const char *object,
 	return result;
 }
 
-/**
- * watch_bus_ask() - ask systemd for a unit's weights and latency targets on devices
- * @watch: all
- * @path: of its cgroup
+/*
+ * Ask systemd for a unit's weights and latency targets on devices.
  * @asked: by kind, added to
- *
  * Return: whether it answered, if only that it has no such unit.
  */
-bool watch_bus_ask(struct watch *watch, const char *path,
-		   struct asked asked[ASKED_KINDS])
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASKED_KINDS])
 {
 	const char *unit = strrchr(path, '/') + 1;
 	const char *interface = interface_of(unit);
@@ -265,8 +245,7 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 		return false;
 	object = object_of(unit);
 	result = is_its_cgroup(watch, object, interface, path);
-	for (size_t kind = 0; kind < ARRAY_SIZE(properties) && result > 0;
-	     kind++) {
+	for (size_t kind = 0; kind < ARRAY_SIZE(properties) && result > 0; kind++) {
 		result = ask_for(watch, object, interface, kind, &asked[kind]);
 		result = result < 0 ? result : 1;
 	}
@@ -274,13 +253,9 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 	return !is_lost(watch, result);
 }
 
-/**
- * watch_bus_enable_io() - have systemd enable the io controller for a unit
- * @watch: all
- * @path: of its cgroup
- *
- * What systemd does not know it takes away again.
- *
+/*
+ * Have systemd enable the io controller for a unit.  What systemd does not know it takes
+ * away again.
  * Return: whether systemd did.
  */
 bool watch_bus_enable_io(struct watch *watch, const char *path)
@@ -289,15 +264,12 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 	int result = -1;
 
 	if (watch->answers)
-		result = sd_bus_call_method(watch->bus, SYSTEMD,
-					    "/org/freedesktop/systemd1",
-					    SYSTEMD ".Manager",
-					    "SetUnitProperties", &error, NULL,
-					    "sba(sv)", strrchr(path, '/') + 1,
-					    1, 1, "IOAccounting", "b", 1);
+		result = sd_bus_call_method(watch->bus, SYSTEMD, "/org/freedesktop/systemd1",
+					    SYSTEMD ".Manager", "SetUnitProperties", &error, NULL,
+					    "sba(sv)", strrchr(path, '/') + 1, 1, 1, "IOAccounting",
+					    "b", 1);
 	if (result < 0 && watch->answers)
-		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
-		     path,
+		note("systemd does not set IOAccounting=yes for cgroup %s: %s", path,
 		     error.message ? error.message : strerror(-result));
 	sd_bus_error_free(&error);
 	is_lost(watch, result);

@@ -57,22 +57,19 @@ static uint64_t clock_us(clockid_t clock)
 /* Return: NULL if it has gone, even if another has its path now. */
 static DIR *open_node(const struct watch *watch, const struct node *node)
 {
-	char *name = xasprintf("%s%s", watch->hierarchy.root,
-			       node->path[1] ? node->path : "");
+	char *name = xasprintf("%s%s", watch->hierarchy.root, node->path[1] ? node->path : "");
 	DIR *directory = opendir(name);
 	struct stat info;
 
 	free(name);
-	if (directory &&
-	    (fstat(dirfd(directory), &info) || info.st_ino != node->id)) {
+	if (directory && (fstat(dirfd(directory), &info) || info.st_ino != node->id)) {
 		closedir(directory);
 		return NULL;
 	}
 	return directory;
 }
 
-static void add_child(struct watch *watch, struct node *parent, int directory,
-		      const char *name)
+static void add_child(struct watch *watch, struct node *parent, int directory, const char *name)
 {
 	struct stat info;
 	char *path;
@@ -85,8 +82,7 @@ static void add_child(struct watch *watch, struct node *parent, int directory,
 	free(path);
 }
 
-static void find_children(struct watch *watch, struct node *node,
-			  DIR *directory)
+static void find_children(struct watch *watch, struct node *node, DIR *directory)
 {
 	struct dirent *entry;
 	unsigned int n;
@@ -95,15 +91,13 @@ static void find_children(struct watch *watch, struct node *node,
 		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") &&
 		    strcmp(entry->d_name, "..") &&
 		    !watch_node_of_id(watch, entry->d_ino))
-			add_child(watch, node, dirfd(directory),
-				  entry->d_name);
+			add_child(watch, node, dirfd(directory), entry->d_name);
 	}
 	node->subtree->debt += n / LISTED_A_STEP;
 }
 
 /* With the io controller a cgroup loses and gains its group, and its files. */
-static void control_changed(struct watch *watch, struct node *changed,
-			    bool is_other)
+static void control_changed(struct watch *watch, struct node *changed, bool is_other)
 {
 	struct subtree *subtree;
 	struct node *node;
@@ -127,11 +121,9 @@ static void arm_poll(struct watch *watch)
 {
 	int enabled;
 
-	if (sd_event_source_get_enabled(watch->poll, &enabled) < 0 ||
-	    enabled != SD_EVENT_OFF)
+	if (sd_event_source_get_enabled(watch->poll, &enabled) < 0 || enabled != SD_EVENT_OFF)
 		return;
-	sd_event_source_set_time(watch->poll,
-				 clock_us(CLOCK_MONOTONIC) + POLL_US);
+	sd_event_source_set_time(watch->poll, clock_us(CLOCK_MONOTONIC) + POLL_US);
 	sd_event_source_set_enabled(watch->poll, SD_EVENT_ONESHOT);
 }
 
@@ -148,8 +140,7 @@ static void send_asked(struct watch *watch, struct node *node, bool is_anew)
 	watch_send(watch, node);
 }
 
-static void look(struct watch *watch, struct node *node, DIR *directory,
-		 unsigned int due)
+static void look(struct watch *watch, struct node *node, DIR *directory, unsigned int due)
 {
 	int fd = dirfd(directory);
 	bool is_other;
@@ -183,8 +174,7 @@ static void visit(struct watch *watch, struct node *node)
 		watch_node_drop(watch, node);
 		return;
 	}
-	if (!node->subtree->top && node->path[1] &&
-	    delegated_is(dirfd(directory))) {
+	if (!node->subtree->top && node->path[1] && delegated_is(dirfd(directory))) {
 		watch_mark(node, due);
 		watch_delegate(watch, node);
 	} else {
@@ -199,8 +189,7 @@ static void serve(struct watch *watch, struct part *part, unsigned int steps)
 
 	for (; steps && (subtree = TAILQ_FIRST(&part->turns)); steps--) {
 		TAILQ_REMOVE(&part->turns, subtree, turn);
-		subtree->has_turn = subtree->debt ||
-				    !TAILQ_EMPTY(&subtree->waiting);
+		subtree->has_turn = subtree->debt || !TAILQ_EMPTY(&subtree->waiting);
 		if (!subtree->has_turn)
 			continue;
 		TAILQ_INSERT_TAIL(&part->turns, subtree, turn);
@@ -234,8 +223,7 @@ static void handle(struct part *part, const struct inotify_event *event)
 
 	/* Events were lost, with any change of any of the cgroups. */
 	if (event->mask & IN_Q_OVERFLOW) {
-		watch_mark_part(part->watch, part,
-				DUE_ASKED | DUE_CHILDREN | DUE_ANEW);
+		watch_mark_part(part->watch, part, DUE_ASKED | DUE_CHILDREN | DUE_ANEW);
 		return;
 	}
 	node = watch_node_of_wd(part, event->wd);
@@ -281,8 +269,7 @@ static int on_round(sd_event_source *source, uint64_t now, void *data)
 	return 0;
 }
 
-static int on_changes(sd_event_source *source, int fd, uint32_t events,
-		      void *data)
+static int on_changes(sd_event_source *source, int fd, uint32_t events, void *data)
 {
 	struct part *part = data;
 
@@ -321,16 +308,13 @@ static int start_part(struct watch *watch, struct part *part)
 			    EPOLLIN, on_changes, part) < 0 ||
 	    sd_event_add_time(watch->event, &part->round, CLOCK_MONOTONIC, 0, 1,
 			      on_round, part) < 0)
-		return fail(EXIT_FAILED, "cannot watch the cgroups: %s",
-			    strerror(errno));
+		return fail(EXIT_FAILED, "cannot watch the cgroups: %s", strerror(errno));
 	return EXIT_OK;
 }
 
-/**
- * watch_cgroups_start() - follow all cgroups
+/*
+ * Follow all cgroups.
  * @watch: with a loop, a hierarchy and trees
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int watch_cgroups_start(struct watch *watch)
 {
@@ -346,8 +330,7 @@ int watch_cgroups_start(struct watch *watch)
 	if (stat(watch->hierarchy.root, &info) ||
 	    sd_event_add_time(watch->event, &watch->poll, CLOCK_MONOTONIC, 0, 1,
 			      on_poll, watch) < 0)
-		return fail(EXIT_FAILED, "cannot watch the cgroups: %s",
-			    strerror(errno));
+		return fail(EXIT_FAILED, "cannot watch the cgroups: %s", strerror(errno));
 	sd_event_source_set_enabled(watch->poll, SD_EVENT_OFF);
 	own = watch_subtree_add(watch, &watch->parts[PART_OWN], NULL);
 	watch_node_add(watch, own, "/", info.st_ino);
@@ -355,20 +338,14 @@ int watch_cgroups_start(struct watch *watch)
 	return EXIT_OK;
 }
 
-/**
- * watch_cgroups_finish() - visit all cgroups that are due now, however many
- * @watch: all
- */
+/* Visit all cgroups that are due now, however many. */
 void watch_cgroups_finish(struct watch *watch)
 {
 	for (size_t i = 0; i < PARTS; i++)
 		serve(watch, &watch->parts[i], UINT_MAX);
 }
 
-/**
- * watch_cgroups_retry() - let refused attempts be made once more
- * @watch: all
- */
+/* Let refused attempts be made once more. */
 void watch_cgroups_retry(struct watch *watch)
 {
 	struct subtree *subtree;
@@ -381,10 +358,7 @@ void watch_cgroups_retry(struct watch *watch)
 	}
 }
 
-/**
- * watch_cgroups_free() - forget all cgroups
- * @watch: all
- */
+/* Forget all cgroups. */
 void watch_cgroups_free(struct watch *watch)
 {
 	struct subtree *subtree;

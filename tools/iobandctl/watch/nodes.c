@@ -45,13 +45,7 @@ static void index_node(struct node *node, void **index,
 		exit(fail(EXIT_FAILED, "out of memory"));
 }
 
-/**
- * watch_node_of_id() - find a cgroup by its id
- * @watch: all
- * @id: the id
- *
- * Return: the node, or NULL.
- */
+/* Find a cgroup by its id.  Return: the node, or NULL. */
 struct node *watch_node_of_id(struct watch *watch, uint64_t id)
 {
 	struct node key = { .id = id }, **found;
@@ -60,13 +54,7 @@ struct node *watch_node_of_id(struct watch *watch, uint64_t id)
 	return found ? *found : NULL;
 }
 
-/**
- * watch_node_of_wd() - find a cgroup by its watch
- * @part: that has the watch
- * @wd: the watch
- *
- * Return: the node, or NULL.
- */
+/* Find a cgroup by its watch.  Return: the node, or NULL. */
 struct node *watch_node_of_wd(struct part *part, int wd)
 {
 	struct node key = { .wd = wd }, **found;
@@ -75,13 +63,7 @@ struct node *watch_node_of_wd(struct part *part, int wd)
 	return found ? *found : NULL;
 }
 
-/**
- * watch_node_is_below() - see whether a cgroup lies below another
- * @node: the cgroup
- * @path: of the other
- *
- * Return: whether it does.
- */
+/* See whether a cgroup lies below another. */
 bool watch_node_is_below(const struct node *node, const char *path)
 {
 	size_t length = path[1] ? strlen(path) : 0;
@@ -95,11 +77,9 @@ static bool is_top(const struct node *node)
 	return node->subtree->top && !strcmp(node->path, node->subtree->top);
 }
 
-/**
- * watch_node_is_lent() - see whether a cgroup lies below a delegated one
- * @node: the cgroup
- *
- * Return: whether its files share out only a part that others cannot lose.
+/*
+ * See whether a cgroup lies below a delegated one.  Return: whether its files share out
+ * only a part that others cannot lose.
  */
 bool watch_node_is_lent(const struct node *node)
 {
@@ -118,13 +98,12 @@ static void give_turn(struct subtree *subtree)
 	sd_event_source_set_enabled(part->round, SD_EVENT_ONESHOT);
 }
 
-/**
- * watch_mark() - have a cgroup visited
- * @node: the cgroup
+/*
+ * Have a cgroup visited.
  * @due: the reasons, of enum due
  *
- * Reasons that come before the visit join.  Root's settings of a delegated cgroup go
- * before those of its user.
+ * Reasons that come before the visit join.  Root's settings of a delegated cgroup go before
+ * those of its user.
  */
 void watch_mark(struct node *node, unsigned int due)
 {
@@ -143,14 +122,12 @@ void watch_mark(struct node *node, unsigned int due)
 	give_turn(subtree);
 }
 
-/**
- * watch_mark_part() - have all cgroups of a part visited
- * @watch: all
+/*
+ * Have all cgroups of a part visited.
  * @part: the part; NULL for all
  * @due: the reasons, of enum due
  */
-void watch_mark_part(struct watch *watch, const struct part *part,
-		     unsigned int due)
+void watch_mark_part(struct watch *watch, const struct part *part, unsigned int due)
 {
 	struct subtree *subtree;
 	struct node *node;
@@ -163,16 +140,12 @@ void watch_mark_part(struct watch *watch, const struct part *part,
 	}
 }
 
-/**
- * watch_subtree_add() - add a subtree
- * @watch: all
- * @part: of which
+/*
+ * Add a subtree.
  * @top: path of the cgroup that is delegated; NULL for the system's own
- *
  * Return: the subtree, without nodes.
  */
-struct subtree *watch_subtree_add(struct watch *watch, struct part *part,
-				  const char *top)
+struct subtree *watch_subtree_add(struct watch *watch, struct part *part, const char *top)
 {
 	struct subtree *subtree = xcalloc(1, sizeof(*subtree));
 
@@ -193,14 +166,9 @@ static void drop_subtree(struct watch *watch, struct subtree *subtree)
 	free(subtree);
 }
 
-/**
- * watch_node_add() - add a cgroup, which is due
- * @watch: all
- * @subtree: of which
- * @path: in the hierarchy
+/*
+ * Add a cgroup, which is due.
  * @id: as the kernel knows it
- *
- * Return: the node.
  */
 struct node *watch_node_add(struct watch *watch, struct subtree *subtree,
 			    const char *path, uint64_t id)
@@ -242,9 +210,8 @@ static void leave_subtree(struct watch *watch, struct node *node)
 		drop_subtree(watch, subtree);
 }
 
-/**
- * watch_node_drop() - forget a cgroup
- * @watch: all
+/*
+ * Forget a cgroup.
  * @node: the cgroup; its subtree is gone with the last
  */
 void watch_node_drop(struct watch *watch, struct node *node)
@@ -262,9 +229,8 @@ void watch_node_drop(struct watch *watch, struct node *node)
 static void note_polls(struct subtree *subtree)
 {
 	if (!subtree->polls_noted)
-		note("cgroup %s is delegated and has more than %d cgroups: %s %d s",
-		     subtree->top, WATCHES_MAX, "the others are read every",
-		     WATCH_POLL_S);
+		note("cgroup %s is delegated and has more than %d cgroups: %s %d s", subtree->top,
+		     WATCHES_MAX, "the others are read every", WATCH_POLL_S);
 	subtree->polls_noted = true;
 }
 
@@ -276,12 +242,7 @@ static void note_full(struct watch *watch)
 	watch->full_noted = true;
 }
 
-/**
- * watch_node_follow() - watch a cgroup, unless it is watched, if there is room
- * @watch: all
- * @node: the cgroup
- * @directory: its open directory
- */
+/* Watch a cgroup, unless it is watched, if there is room. */
 void watch_node_follow(struct watch *watch, struct node *node, int directory)
 {
 	struct subtree *subtree = node->subtree;
@@ -309,8 +270,7 @@ void watch_node_follow(struct watch *watch, struct node *node, int directory)
  * Move the nodes of a new subtree from another one, to which they were added before root
  * delegated the cgroup above them.  Events in between may be lost.
  */
-static void join(struct watch *watch, struct subtree *from,
-		 struct subtree *subtree)
+static void join(struct watch *watch, struct subtree *from, struct subtree *subtree)
 {
 	struct node *node, *next;
 
@@ -318,8 +278,7 @@ static void join(struct watch *watch, struct subtree *from,
 		unsigned int due = node->due;
 
 		next = TAILQ_NEXT(node, all);
-		if (strcmp(node->path, subtree->top) &&
-		    !watch_node_is_below(node, subtree->top))
+		if (strcmp(node->path, subtree->top) && !watch_node_is_below(node, subtree->top))
 			continue;
 		leave_subtree(watch, node);
 		node->subtree = subtree;
@@ -329,9 +288,8 @@ static void join(struct watch *watch, struct subtree *from,
 	}
 }
 
-/**
- * watch_delegate() - make a subtree of a cgroup and all below it
- * @watch: all
+/*
+ * Make a subtree of a cgroup and all below it.
  * @top: a cgroup of the system's own that is delegated
  */
 void watch_delegate(struct watch *watch, struct node *top)
@@ -340,8 +298,7 @@ void watch_delegate(struct watch *watch, struct node *top)
 	struct subtree *subtree = watch_subtree_add(watch, part, top->path);
 	struct subtree *from, *next;
 
-	for (from = TAILQ_FIRST(&watch->subtrees); from != subtree;
-	     from = next) {
+	for (from = TAILQ_FIRST(&watch->subtrees); from != subtree; from = next) {
 		next = TAILQ_NEXT(from, all);
 		join(watch, from, subtree);
 	}

@@ -9,8 +9,7 @@
 #include "watch/serve.h"
 #include "watch/state.h"
 
-static int on_end(sd_event_source *source, const struct signalfd_siginfo *info,
-		  void *data)
+static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *data)
 {
 	(void)info;
 	(void)data;
@@ -20,8 +19,7 @@ static int on_end(sd_event_source *source, const struct signalfd_siginfo *info,
 static bool is_enabled(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n; i++) {
-		if (conf->v[i].kind == CONF_WATCH &&
-		    conf_flag(&conf->v[i], KEY_ENABLE_CONTROLLER))
+		if (conf->v[i].kind == CONF_WATCH && conf_flag(&conf->v[i], KEY_ENABLE_CONTROLLER))
 			return true;
 	}
 	return false;
@@ -51,8 +49,7 @@ static void look_at_all(struct watch *watch)
 }
 
 /* A configuration with a mistake in it changes nothing. */
-static int on_reload(sd_event_source *source,
-		     const struct signalfd_siginfo *info, void *data)
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *data)
 {
 	struct watch *watch = data;
 	struct conf conf;
@@ -85,11 +82,9 @@ static int add_signals(struct watch *watch)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0 ||
-	    sd_event_add_signal(watch->event, NULL, SIGTERM, on_end,
-				NULL) < 0 ||
+	    sd_event_add_signal(watch->event, NULL, SIGTERM, on_end, NULL) < 0 ||
 	    sd_event_add_signal(watch->event, NULL, SIGINT, on_end, NULL) < 0 ||
-	    sd_event_add_signal(watch->event, NULL, SIGHUP, on_reload,
-				watch) < 0)
+	    sd_event_add_signal(watch->event, NULL, SIGHUP, on_reload, watch) < 0)
 		return fail(EXIT_FAILED, "cannot receive signals");
 	return EXIT_OK;
 }
@@ -134,16 +129,13 @@ static int serve(struct watch *watch)
 	watch_trees_stop(watch);
 	watch_bus_free(watch);
 	sd_event_unref(watch->event);
-	return code < 0 ? fail(EXIT_FAILED, "cannot wait for events: %s",
-			       strerror(-code)) : code;
+	return code < 0 ? fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-code)) : code;
 }
 
-/**
- * watch_serve() - follow the cgroups until a signal ends it
+/*
+ * Follow the cgroups until a signal ends it.
  * @config: the configuration, NULL for the installed files
  * @enable: enable the io controller, whether the configuration says so or not
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int watch_serve(const char *config, bool enable)
 {

@@ -18,182 +18,119 @@
 /* Period of visits to a cgroup without a watch. */
 #define WATCH_POLL_S 10
 
-/**
- * struct sent - the settings of a cgroup in a tree
- * @weight: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default
- * @bounds: its maximum, minimum and latency target
- */
+/* The settings of a cgroup in a tree. */
 struct sent {
-	uint32_t weight;
-	struct bounds bounds;
+	uint32_t weight;	/* the weight, or IOBAND_WEIGHT_IDLE; 0 for the default */
+	struct bounds bounds;	/* its maximum, minimum and latency target */
 };
 
-/**
- * enum due - reasons to visit a cgroup
- * @DUE_ASKED: its files or systemd may have a new request
- * @DUE_CHILDREN: it may have new children
- * @DUE_CONTROL: its cgroup.subtree_control was written
- * @DUE_ANEW: its group may have been replaced by one without weight and bounds
- */
+/* Reasons to visit a cgroup. */
 enum due {
-	DUE_ASKED = 1,
-	DUE_CHILDREN = 2,
-	DUE_CONTROL = 4,
-	DUE_ANEW = 8,
+	DUE_ASKED = 1,	/* its files or systemd may have a new request */
+	DUE_CHILDREN = 2,	/* it may have new children */
+	DUE_CONTROL = 4,	/* its cgroup.subtree_control was written */
+	DUE_ANEW = 8,	/* its group may have been replaced by one without weight and bounds */
 };
 
-/**
- * struct node - a watched cgroup
- * @all: its entry in the nodes of its subtree, parents first
- * @waiting: its entry in the due nodes of its subtree
- * @subtree: its subtree of the hierarchy
- * @due: the reasons to visit it, of enum due
- * @wd: its watch; -1 for a cgroup without one, which is polled
- * @path: in the hierarchy
- * @id: its number in the kernel
- * @control: the controllers of its children, as last read; NULL before
- * @tried: the attempt to enable io is over; its result is final for now
- * @asked: the requests for it, by kind, as last read; also earlier targets,
- *	until they are removed
- * @n_files: by kind: number of values on single devices in @asked from its
- *	files; values from systemd follow them
- * @sent: its settings, by tree
- */
+/* A watched cgroup. */
 struct node {
-	TAILQ_ENTRY(node) all;
-	TAILQ_ENTRY(node) waiting;
+	TAILQ_ENTRY(node) all;	/* its entry in the nodes of its subtree, parents first */
+	TAILQ_ENTRY(node) waiting;	/* its entry in the due nodes of its subtree */
 	struct subtree *subtree;
-	unsigned int due;
-	int wd;
+	unsigned int due;	/* the reasons to visit it, of enum due */
+	int wd;	/* its watch; -1 for a cgroup without one, which is polled */
 	char *path;
-	uint64_t id;
-	char *control;
-	bool tried;
+	uint64_t id;	/* its number in the kernel */
+	char *control;	/* the controllers of its children, as last read; NULL before */
+	bool tried;	/* the attempt to enable io is over; its result is final for now */
+	/*
+	 * The requests for it, by kind, as last read; also earlier targets, until they are
+	 * removed.
+	 */
 	struct asked asked[ASKED_KINDS];
+	/*
+	 * By kind: number of values on single devices in @asked from its files; values from
+	 * systemd follow them.
+	 */
 	size_t n_files[ASKED_KINDS];
 	struct sent *sent;
 };
 
 TAILQ_HEAD(node_list, node);
 
-/**
- * struct subtree - the cgroups that root has delegated to one user, or all others
- * @all: its entry in all subtrees
- * @turn: its entry in the round-robin list of its part, if it has nodes or a
- *	debt
- * @has_turn: it is in that list
- * @part: holds the watches of its nodes
- * @top: path of the delegated cgroup; NULL for the system's own
- * @nodes: its cgroups, including @top
- * @waiting: the due cgroups
- * @n_watched: number of cgroups with a watch
- * @debt: work done ahead of its rounds, paid by skipping rounds
- * @polls_noted: the user has a message that the subtree is partly polled
- * @latency_noted: the user has a message that a latency target is ignored
- * @max_noted: the user has a message that a maximum is ignored
- */
+/* The cgroups that root has delegated to one user, or all others. */
 struct subtree {
-	TAILQ_ENTRY(subtree) all;
+	TAILQ_ENTRY(subtree) all;	/* its entry in all subtrees */
+	/* Its entry in the round-robin list of its part, if it has nodes or a debt. */
 	TAILQ_ENTRY(subtree) turn;
-	bool has_turn;
-	struct part *part;
-	char *top;
-	struct node_list nodes;
-	struct node_list waiting;
-	size_t n_watched;
-	unsigned int debt;
-	bool polls_noted;
-	bool latency_noted;
-	bool max_noted;
+	bool has_turn;	/* it is in that list */
+	struct part *part;	/* holds the watches of its nodes */
+	char *top;	/* path of the delegated cgroup; NULL for the system's own */
+	struct node_list nodes;	/* its cgroups, including @top */
+	struct node_list waiting;	/* the due cgroups */
+	size_t n_watched;	/* number of cgroups with a watch */
+	unsigned int debt;	/* work done ahead of its rounds, paid by skipping rounds */
+	bool polls_noted;	/* the user has a message that the subtree is partly polled */
+	bool latency_noted;	/* the user has a message that a latency target is ignored */
+	bool max_noted;	/* the user has a message that a maximum is ignored */
 };
 
 TAILQ_HEAD(subtree_list, subtree);
 
-/**
- * struct part - the system's own cgroups, or those of all delegated subtrees
- * @watch: the watch
- * @inotify: the watches of its cgroups
- * @changes: reports pending events; disabled until they are read
- * @round: reads the events, and visits due nodes
- * @next_us: the earliest time of the next round
- * @by_wd: its nodes with a watch, for tsearch()
- * @turns: its subtrees with work, the next first
- *
- * Each part has its own queue of events, so that a flood in delegated cgroups
- * loses no event of the system's cgroups.
+/*
+ * The system's own cgroups, or those of all delegated subtrees.  Each part has its own
+ * queue of events, so that a flood in delegated cgroups loses no event of the system's
+ * cgroups.
  */
 struct part {
 	struct watch *watch;
-	int inotify;
-	sd_event_source *changes;
-	sd_event_source *round;
-	uint64_t next_us;
-	void *by_wd;
-	struct subtree_list turns;
+	int inotify;	/* the watches of its cgroups */
+	sd_event_source *changes;	/* reports pending events; disabled until they are read */
+	sd_event_source *round;	/* reads the events, and visits due nodes */
+	uint64_t next_us;	/* the earliest time of the next round */
+	void *by_wd;	/* its nodes with a watch, for tsearch() */
+	struct subtree_list turns;	/* its subtrees with work, the next first */
 };
 
 enum { PART_OWN, PART_DELEGATED, PARTS };
 
-/**
- * struct watched_tree - a tree of cgroups, of a pool or of a device
- * @speaker: the device that receives messages
- * @pool: the pool
- * @device: the device with this tree; NULL for the tree of a pool
- * @v: numbers of the devices to which a request for this tree may refer: each
- *	ioband device, and the devices below it.  The weight is the ordinal of
- *	the ioband device.
- * @n: length of @v
- * @n_devices: number of ioband devices
- */
+/* A tree of cgroups, of a pool or of a device. */
 struct watched_tree {
-	char *speaker;
+	char *speaker;	/* the device that receives messages */
 	char *pool;
-	char *device;
+	char *device;	/* the device with this tree; NULL for the tree of a pool */
+	/*
+	 * Numbers of the devices to which a request for this tree may refer: each ioband
+	 * device, and the devices below it.  The weight is the ordinal of the ioband
+	 * device.
+	 */
 	struct device_weight *v;
 	size_t n;
-	size_t n_devices;
+	size_t n_devices;	/* number of ioband devices */
 };
 
-/**
- * struct watch - the state of iobandctl watch
- * @conf: the configuration
- * @past: the former requests while they are taken back; else empty
- * @config: the configuration file, NULL for the installed ones
- * @enable: enable the io controller where the configuration needs it
- * @hierarchy: of the cgroups
- * @event: the event loop
- * @parts: the system's own cgroups, and the delegated ones
- * @subtrees: of both parts, the system's own first
- * @by_id: the cgroups by their id, for tsearch()
- * @poll: visits the cgroups without a watch
- * @full_noted: the user has a message that the kernel refused a watch
- * @monitor: of block devices
- * @later: loads the ioband devices again, shortly after a change
- * @bus: to systemd; NULL without
- * @answers: systemd has answered on the bus
- * @retry: connects to the bus again
- * @obstacle: the reason why no presets were sent; NULL without an obstacle, or
- *	before there were trees
- * @trees: the trees with weights
- * @n_trees: length of @trees
- */
+/* The state of iobandctl watch. */
 struct watch {
 	struct conf conf;
-	struct past past;
-	const char *config;
-	bool enable;
-	struct hierarchy hierarchy;
-	sd_event *event;
-	struct part parts[PARTS];
-	struct subtree_list subtrees;
-	void *by_id;
-	sd_event_source *poll;
-	bool full_noted;
+	struct past past;	/* the former requests while they are taken back; else empty */
+	const char *config;	/* the configuration file, NULL for the installed ones */
+	bool enable;	/* enable the io controller where the configuration needs it */
+	struct hierarchy hierarchy;	/* of the cgroups */
+	sd_event *event;	/* the event loop */
+	struct part parts[PARTS];	/* the system's own cgroups, and the delegated ones */
+	struct subtree_list subtrees;	/* of both parts, the system's own first */
+	void *by_id;	/* the cgroups by their id, for tsearch() */
+	sd_event_source *poll;	/* visits the cgroups without a watch */
+	bool full_noted;	/* the user has a message that the kernel refused a watch */
 	struct udev_monitor *monitor;
-	sd_event_source *later;
-	sd_bus *bus;
-	bool answers;
-	sd_event_source *retry;
+	sd_event_source *later;	/* loads the ioband devices again, shortly after a change */
+	sd_bus *bus;	/* to systemd; NULL without */
+	bool answers;	/* systemd has answered on the bus */
+	sd_event_source *retry;	/* connects to the bus again */
+	/*
+	 * The reason why no presets were sent; NULL without an obstacle, or before there
+	 * were trees.
+	 */
 	const char *obstacle;
 	struct watched_tree *trees;
 	size_t n_trees;
@@ -215,10 +152,8 @@ bool watch_node_is_below(const struct node *node, const char *path);
 bool watch_node_is_lent(const struct node *node);
 void watch_node_follow(struct watch *watch, struct node *node, int directory);
 void watch_mark(struct node *node, unsigned int due);
-void watch_mark_part(struct watch *watch, const struct part *part,
-		     unsigned int due);
-struct subtree *watch_subtree_add(struct watch *watch, struct part *part,
-				  const char *top);
+void watch_mark_part(struct watch *watch, const struct part *part, unsigned int due);
+struct subtree *watch_subtree_add(struct watch *watch, struct part *part, const char *top);
 void watch_delegate(struct watch *watch, struct node *top);
 
 /* asked.c */
@@ -237,8 +172,7 @@ void watch_send(struct watch *watch, struct node *node);
 void watch_bus_start(struct watch *watch);
 void watch_bus_free(struct watch *watch);
 bool watch_is_unit(const struct node *node);
-bool watch_bus_ask(struct watch *watch, const char *path,
-		   struct asked asked[ASKED_KINDS]);
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASKED_KINDS]);
 bool watch_bus_enable_io(struct watch *watch, const char *path);
 
 #endif

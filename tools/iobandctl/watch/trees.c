@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/presets.h"
 #include "host/device.h"
 #include "ioband/hand.h"
@@ -24,8 +25,7 @@ static void add_number(struct watched_tree *tree, unsigned int major,
 }
 
 /* The device, and all devices below it: a request may name any of them. */
-static void add_numbers(struct watched_tree *tree,
-			const struct ioband_device *device)
+static void add_numbers(struct watched_tree *tree, const struct ioband_device *device)
 {
 	const struct device below = {
 		.major = device->table.device[0],
@@ -50,8 +50,7 @@ static void add_tree(struct watch *watch, const struct ioband_devices *devices,
 	bool own = ioband_has_trees(speaker);
 	struct watched_tree *tree;
 
-	watch->trees = xgrow(watch->trees, watch->n_trees,
-			     sizeof(*watch->trees));
+	watch->trees = xgrow(watch->trees, watch->n_trees, sizeof(*watch->trees));
 	tree = &watch->trees[watch->n_trees++];
 	*tree = (struct watched_tree){
 		.speaker = xstrdup(speaker->dm->name),
@@ -68,8 +67,7 @@ static void add_tree(struct watch *watch, const struct ioband_devices *devices,
 	}
 }
 
-static void know_group(struct watch *watch, size_t tree,
-		       const struct ioband_group *group)
+static void know_group(struct watch *watch, size_t tree, const struct ioband_group *group)
 {
 	struct node *found;
 	unsigned long long id;
@@ -85,13 +83,10 @@ static void know_group(struct watch *watch, size_t tree,
 }
 
 /* Read the weights and bounds in effect, so that only changes are sent. */
-static void know_groups(struct watch *watch,
-			const struct ioband_devices *devices, size_t tree)
+static void know_groups(struct watch *watch, const struct ioband_devices *devices, size_t tree)
 {
-	const struct ioband_device *speaker =
-		ioband_named(devices, watch->trees[tree].speaker);
-	const struct ioband_device *owner =
-		watch->trees[tree].device ? speaker : NULL;
+	const struct ioband_device *speaker = ioband_named(devices, watch->trees[tree].speaker);
+	const struct ioband_device *owner = watch->trees[tree].device ? speaker : NULL;
 	struct groups groups;
 
 	if (query_groups(speaker, &groups) == EXIT_OK) {
@@ -111,29 +106,23 @@ static void know_nothing(struct watch *watch)
 	TAILQ_FOREACH(subtree, &watch->subtrees, all) {
 		TAILQ_FOREACH(node, &subtree->nodes, all) {
 			free(node->sent);
-			node->sent = xcalloc(watch->n_trees,
-					     sizeof(struct sent));
+			node->sent = xcalloc(watch->n_trees, sizeof(struct sent));
 		}
 	}
 }
 
-/**
- * struct sender - context of send_preset()
- * @watch: the watch
- * @tree: the tree
- * @speaker: the device that receives messages for the tree
- */
+/* Context of send_preset(). */
 struct sender {
 	const struct watch *watch;
 	struct preset_tree tree;
+	/* The device that receives messages for the tree. */
 	const struct ioband_device *speaker;
 };
 
 /*
  * Whether a former configuration asked for this; other presets are left alone.
  */
-static bool is_ours(const struct sender *sender,
-		    const struct preset_change *change)
+static bool is_ours(const struct sender *sender, const struct preset_change *change)
 {
 	const struct past *past = &sender->watch->past;
 
@@ -156,11 +145,9 @@ static int send_preset(const struct preset_change *change, void *data)
 	 * sent.
 	 */
 	if (change->setting == GROUP_WEIGHT)
-		query_preset_weight(sender->speaker, change->path,
-				    change->wanted->weight);
+		query_preset_weight(sender->speaker, change->path, change->wanted->weight);
 	else
-		query_preset_bound(sender->speaker, change->path,
-				   change->setting - GROUP_BOUNDS,
+		query_preset_bound(sender->speaker, change->path, change->setting - GROUP_BOUNDS,
 				   &change->wanted->bounds);
 	return EXIT_OK;
 }
@@ -178,17 +165,14 @@ static void send_presets(const struct watch *watch,
 	struct presets now;
 
 	if (query_presets(sender.speaker, &now) == EXIT_OK) {
-		presets_tree(&sender.tree, watched->pool,
-			     watched->device ? sender.speaker : NULL);
-		presets_differ(&watch->conf, &sender.tree, &now, send_preset,
-			       &sender, &counts);
+		presets_tree(&sender.tree, watched->pool, watched->device ? sender.speaker : NULL);
+		presets_differ(&watch->conf, &sender.tree, &now, send_preset, &sender, &counts);
 	}
 	presets_free(&now);
 }
 
 /* An obstacle is reported once. */
-static void send_all_presets(struct watch *watch,
-			     const struct ioband_devices *devices)
+static void send_all_presets(struct watch *watch, const struct ioband_devices *devices)
 {
 	const char *obstacle = presets_obstacle(&watch->hierarchy);
 
@@ -210,8 +194,7 @@ static bool sorts_by_cgroup(const struct ioband_device *device)
 static bool has_pool(const struct watch *watch, const char *pool)
 {
 	for (size_t i = 0; i < watch->n_trees; i++) {
-		if (!watch->trees[i].device &&
-		    !strcmp(watch->trees[i].pool, pool))
+		if (!watch->trees[i].device && !strcmp(watch->trees[i].pool, pool))
 			return true;
 	}
 	return false;
@@ -233,8 +216,7 @@ void watch_trees_load(struct watch *watch)
 		const struct ioband_device *device = &devices.v[i];
 
 		if (sorts_by_cgroup(device) &&
-		    (ioband_has_trees(device) ||
-		     !has_pool(watch, device->table.pool)))
+		    (ioband_has_trees(device) || !has_pool(watch, device->table.pool)))
 			add_tree(watch, &devices, device);
 	}
 	know_nothing(watch);
@@ -246,10 +228,7 @@ void watch_trees_load(struct watch *watch)
 	watch_mark_part(watch, NULL, DUE_ASKED);
 }
 
-/**
- * watch_trees_free() - forget all trees
- * @watch: the watch
- */
+/* Forget all trees. */
 void watch_trees_free(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->n_trees; i++) {
@@ -267,8 +246,7 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 		       const struct watched_tree *tree)
 {
 	const struct conf_section *section =
-		conf_setting_of(&watch->conf, KEY_WEIGHT, node->path,
-				tree->pool, tree->device);
+		conf_setting_of(&watch->conf, KEY_WEIGHT, node->path, tree->pool, tree->device);
 
 	if (section)
 		return weight_of(conf_text(section, KEY_WEIGHT));
@@ -282,8 +260,7 @@ static bool has_group(const struct watch *watch, const struct node *node)
 	       cgroup_has_io(&watch->hierarchy, node->path);
 }
 
-static struct hand_key key_of(const struct watched_tree *tree,
-			      const char *group, int setting)
+static struct hand_key key_of(const struct watched_tree *tree, const char *group, int setting)
 {
 	return (struct hand_key){
 		.pool = tree->pool, .device = tree->device, .group = group,
@@ -291,17 +268,15 @@ static struct hand_key key_of(const struct watched_tree *tree,
 	};
 }
 
-static void forget_hand(const struct watched_tree *tree, const char *group,
-			int setting)
+static void forget_hand(const struct watched_tree *tree, const char *group, int setting)
 {
 	const struct hand_key key = key_of(tree, group, setting);
 
 	hand_clear(&key);
 }
 
-static void send_weight(const struct watch *watch, size_t tree,
-			const struct ioband_device *speaker, const char *group,
-			struct node *node)
+static void send_weight(const struct watch *watch, size_t tree, const struct ioband_device *speaker,
+			const char *group, struct node *node)
 {
 	uint32_t weight = wanted(watch, node, &watch->trees[tree]);
 	struct sent *sent = &node->sent[tree];
@@ -320,25 +295,21 @@ static void send_weight(const struct watch *watch, size_t tree,
 /*
  * The kernel accepts a minimum above the maximum; the maximum takes precedence.
  */
-static void check_bounds(const struct node *node, const struct sent *sent,
-			 const char *pool)
+static void check_bounds(const struct node *node, const struct sent *sent, const char *pool)
 {
 	struct problem problem;
 
 	if (!bounds_check(&sent->bounds, &problem))
 		return;
-	note("note: cgroup %s in pool %s: %s, which wins", node->path, pool,
-	     problem.text);
+	note("note: cgroup %s in pool %s: %s, which wins", node->path, pool, problem.text);
 }
 
-static bool is_by_hand(const struct node *node, const struct watched_tree *tree,
-		       int setting)
+static bool is_by_hand(const struct node *node, const struct watched_tree *tree, int setting)
 {
 	char group[IOBAND_GROUP_SIZE];
 	const struct hand_key key = key_of(tree, group, setting);
 
-	snprintf(group, sizeof(group), "cgroup#%llu",
-		 (unsigned long long)node->id);
+	snprintf(group, sizeof(group), "cgroup#%llu", (unsigned long long)node->id);
 	return hand_has(&key);
 }
 
@@ -352,8 +323,7 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 	int setting = GROUP_BOUNDS + bound;
 
 	return watch->past.n && bound_is_set(&now.bounds, bound) &&
-	       past_asked_path(&watch->past, tree->pool, tree->device,
-			       node->path, setting, &now) &&
+	       past_asked_path(&watch->past, tree->pool, tree->device, node->path, setting, &now) &&
 	       !is_by_hand(node, tree, setting);
 }
 
@@ -372,9 +342,8 @@ static bool asked_max(const struct node *node, const struct watched_tree *tree,
 	bool found = false;
 
 	for (int rate = 0; rate < RATES; rate++)
-		found |= asked_below_all(&node->asked[ASKED_MAX + rate],
-					 tree->v, tree->n, tree->n_devices,
-					 &bounds.of[MAXIMUM].rate[rate]);
+		found |= asked_below_all(&node->asked[ASKED_MAX + rate], tree->v, tree->n,
+					 tree->n_devices, &bounds.of[MAXIMUM].rate[rate]);
 	if (found)
 		*wanted = bounds;
 	return found;
@@ -386,21 +355,18 @@ static bool asked_max(const struct node *node, const struct watched_tree *tree,
  */
 static bool keeps_max(const struct node *node, const struct watched_tree *tree)
 {
-	return watch_node_is_lent(node) &&
-	       is_by_hand(node, tree, GROUP_BOUNDS + MAXIMUM);
+	return watch_node_is_lent(node) && is_by_hand(node, tree, GROUP_BOUNDS + MAXIMUM);
 }
 
 /*
  * Return: false without a request for a bound of this kind, which is then kept.
  */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
-			 const struct watched_tree *tree, enum bound bound,
-			 struct bounds *wanted)
+			 const struct watched_tree *tree, enum bound bound, struct bounds *wanted)
 {
 	const struct conf_section *section =
-		conf_setting_of(&watch->conf,
-				conf_group_keys[GROUP_BOUNDS + bound],
-				node->path, tree->pool, tree->device);
+		conf_setting_of(&watch->conf, conf_group_keys[GROUP_BOUNDS + bound], node->path,
+				tree->pool, tree->device);
 	const struct device_weight *target =
 		bound == LATENCY ?
 		asked_find(&node->asked[ASKED_LATENCY], tree->v, tree->n) : NULL;
@@ -409,8 +375,7 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 		*wanted = conf_bounds(section);
 	else if (target)
 		*wanted = (struct bounds){ .latency_us = { target->weight } };
-	else if (bound == MAXIMUM && asked_max(node, tree, wanted) &&
-		 !keeps_max(node, tree))
+	else if (bound == MAXIMUM && asked_max(node, tree, wanted) && !keeps_max(node, tree))
 		return true;
 	else if (gave_bound(watch, node, tree, bound))
 		*wanted = bounds_none;
@@ -420,9 +385,8 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 }
 
 /* Return: true if the bound was set. */
-static bool send_bound(const struct watch *watch, size_t tree,
-		       const struct ioband_device *speaker, const char *group,
-		       struct node *node, enum bound bound)
+static bool send_bound(const struct watch *watch, size_t tree, const struct ioband_device *speaker,
+		       const char *group, struct node *node, enum bound bound)
 {
 	struct bounds *sent = &node->sent[tree].bounds;
 	struct bounds wanted;
@@ -439,9 +403,8 @@ static bool send_bound(const struct watch *watch, size_t tree,
 	return true;
 }
 
-static void send_bounds(const struct watch *watch, size_t tree,
-			const struct ioband_device *speaker, const char *group,
-			struct node *node)
+static void send_bounds(const struct watch *watch, size_t tree, const struct ioband_device *speaker,
+			const char *group, struct node *node)
 {
 	bool changed = false;
 
@@ -451,14 +414,12 @@ static void send_bounds(const struct watch *watch, size_t tree,
 		check_bounds(node, &node->sent[tree], watch->trees[tree].pool);
 }
 
-static bool has_ended(const struct watch *watch, const struct node *node,
-		      enum bound bound)
+static bool has_ended(const struct watch *watch, const struct node *node, enum bound bound)
 {
 	struct bounds wanted;
 
 	for (size_t i = 0; i < watch->n_trees; i++) {
-		if (wanted_bound(watch, node, &watch->trees[i], bound,
-				 &wanted) &&
+		if (wanted_bound(watch, node, &watch->trees[i], bound, &wanted) &&
 		    !bound_is_set(&wanted, bound) &&
 		    bound_is_set(&node->sent[i].bounds, bound) &&
 		    has_group(watch, node))
@@ -476,14 +437,10 @@ static void forget_ended(const struct watch *watch, struct node *node)
 		asked_forget(&node->asked[ASKED_MAX + rate]);
 }
 
-/**
- * watch_send() - send the changed settings of a cgroup
- * @watch: the watch
- * @node: the cgroup
- *
- * A cgroup without the io controller has no group; a weight of 100 is the
- * default. Only the configuration asks for minima.  Latency targets and maxima
- * also come from io.latency and io.max.  Bounds without a request are left
+/*
+ * Send the changed settings of a cgroup.  A cgroup without the io controller has no group;
+ * a weight of 100 is the default. Only the configuration asks for minima.  Latency targets
+ * and maxima also come from io.latency and io.max.  Bounds without a request are left
  * alone.  Each message adds to the debt of the subtree.
  */
 void watch_send(struct watch *watch, struct node *node)
@@ -492,11 +449,9 @@ void watch_send(struct watch *watch, struct node *node)
 	struct ioband_device speaker = { .dm = &mapped };
 	char group[IOBAND_GROUP_SIZE];
 
-	snprintf(group, sizeof(group), "cgroup#%llu",
-		 (unsigned long long)node->id);
+	snprintf(group, sizeof(group), "cgroup#%llu", (unsigned long long)node->id);
 	for (size_t i = 0; i < watch->n_trees && node->path[1]; i++) {
-		snprintf(mapped.name, sizeof(mapped.name), "%s",
-			 watch->trees[i].speaker);
+		snprintf(mapped.name, sizeof(mapped.name), "%s", watch->trees[i].speaker);
 		send_weight(watch, i, &speaker, group, node);
 		send_bounds(watch, i, &speaker, group, node);
 	}
@@ -511,8 +466,7 @@ static int on_settled(sd_event_source *source, uint64_t now, void *data)
 	return 0;
 }
 
-static int on_device(sd_event_source *source, int fd, uint32_t events,
-		     void *data)
+static int on_device(sd_event_source *source, int fd, uint32_t events, void *data)
 {
 	struct watch *watch = data;
 	struct udev_device *device;
@@ -527,7 +481,7 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 	device = udev_monitor_receive_device(watch->monitor);
 	lost = !device && errno == ENOBUFS;
 	name = device ? udev_device_get_sysname(device) : "";
-	if ((lost || !strncmp(name, "dm-", strlen("dm-"))) &&
+	if ((lost || text_after(name, "dm-")) &&
 	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) >= 0) {
 		sd_event_source_set_time(watch->later, now + SETTLE_US);
 		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);
@@ -536,23 +490,19 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 	return 0;
 }
 
-/**
- * watch_trees_start() - watch the ioband devices
+/*
+ * Watch the ioband devices.
  * @watch: has an event loop
- *
- * Return: an exit code; errors have been reported.
  */
 int watch_trees_start(struct watch *watch)
 {
 	struct udev *udev = udev_new();
-	struct udev_monitor *monitor =
-		udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
+	struct udev_monitor *monitor = udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
 
 	watch->monitor = monitor;
 	udev_unref(udev);
 	if (!monitor ||
-	    udev_monitor_filter_add_match_subsystem_devtype(monitor, "block",
-							    "disk") < 0 ||
+	    udev_monitor_filter_add_match_subsystem_devtype(monitor, "block", "disk") < 0 ||
 	    udev_monitor_enable_receiving(monitor) < 0 ||
 	    sd_event_add_io(watch->event, NULL, udev_monitor_get_fd(monitor),
 			    EPOLLIN, on_device, watch) < 0 ||
@@ -563,10 +513,7 @@ int watch_trees_start(struct watch *watch)
 	return EXIT_OK;
 }
 
-/**
- * watch_trees_stop() - stop watching the ioband devices
- * @watch: the watch
- */
+/* Stop watching the ioband devices. */
 void watch_trees_stop(struct watch *watch)
 {
 	watch_trees_free(watch);

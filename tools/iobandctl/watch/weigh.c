@@ -10,7 +10,6 @@
  * io.prio.class has the class idle, which replaces a weight.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/words.h"
@@ -19,28 +18,16 @@
 
 #define BFQ_MAX 1000
 
-/**
- * asked_add() - add a weight on a device
- * @asked: gets the weight
- * @major: of the device
- * @minor: of the device
- * @weight: the weight
- */
-void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
-	       uint64_t weight)
+/* Add a weight on a device. */
+void asked_add(struct asked *asked, unsigned int major, unsigned int minor, uint64_t weight)
 {
 	asked->v = xgrow(asked->v, asked->n, sizeof(*asked->v));
 	asked->v[asked->n++] = (struct device_weight){ major, minor, weight };
 }
 
-/**
- * asked_add_kind() - add a requested value on a device, if it is valid
- * @asked: gets the value
- * @kind: the kind of the value
- * @major: of the device
- * @minor: of the device
- * @value: a weight, microseconds or a rate; UINT64_MAX is no target and no
- *	maximum
+/*
+ * Add a requested value on a device, if it is valid.
+ * @value: a weight, microseconds or a rate; UINT64_MAX is no target and no maximum
  */
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value)
@@ -55,34 +42,25 @@ void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		asked_add(asked, major, minor, value);
 }
 
-/**
- * asked_copy() - add all values on single devices of another request
- * @asked: gets the values
- * @other: has the values
- */
+/* Add all values on single devices of another request. */
 void asked_copy(struct asked *asked, const struct asked *other)
 {
 	for (size_t i = 0; i < other->n; i++)
-		asked_add(asked, other->v[i].major, other->v[i].minor,
-			  other->v[i].weight);
+		asked_add(asked, other->v[i].major, other->v[i].minor, other->v[i].weight);
 }
 
-/**
- * asked_free() - free a request
- * @asked: left empty
- */
+/* Free a request. */
 void asked_free(struct asked *asked)
 {
 	free(asked->v);
 	*asked = (struct asked){ .n = 0 };
 }
 
-/**
- * weigh_bfq() - the IOWeight= from which systemd derives a weight of BFQ
+/*
+ * The IOWeight= from which systemd derives a weight of BFQ.
  * @bfq: the weight in io.bfq.weight
  *
  * Several IOWeight= give the same weight of BFQ; this is their middle.
- *
  * Return: the weight, 1..10000.
  */
 uint64_t weigh_bfq(uint64_t bfq)
@@ -100,16 +78,14 @@ static bool read_device(struct span word, struct device_weight *device)
 	uint64_t number[2];
 
 	span_item(&word, ':', &major);
-	if (!span_u64(major, UINT32_MAX, &number[0]) ||
-	    !span_u64(word, UINT32_MAX, &number[1]))
+	if (!span_u64(major, UINT32_MAX, &number[0]) || !span_u64(word, UINT32_MAX, &number[1]))
 		return false;
 	device->major = number[0];
 	device->minor = number[1];
 	return true;
 }
 
-static void read_line(struct asked *asked, struct span line, bool is_bfq,
-		      bool is_unit)
+static void read_line(struct asked *asked, struct span line, bool is_bfq, bool is_unit)
 {
 	struct device_weight device;
 	struct span word, value;
@@ -119,8 +95,7 @@ static void read_line(struct asked *asked, struct span line, bool is_bfq,
 		return;
 	if (!span_word(&line, &value))
 		value = word;
-	if (!span_u64(value, is_bfq ? BFQ_MAX : IOBAND_WEIGHT_MAX, &weight) ||
-	    !weight)
+	if (!span_u64(value, is_bfq ? BFQ_MAX : IOBAND_WEIGHT_MAX, &weight) || !weight)
 		return;
 	if (is_bfq && is_unit)
 		weight = weigh_bfq(weight);
@@ -130,18 +105,16 @@ static void read_line(struct asked *asked, struct span line, bool is_bfq,
 		asked->weight = weight;
 }
 
-/**
- * asked_read() - read io.weight or io.bfq.weight
+/*
+ * Read io.weight or io.bfq.weight.
  * @asked: gets the values; older values take precedence
- * @text: content of the file
  * @is_bfq: the file is io.bfq.weight
  * @is_unit: systemd wrote the file
  *
- * The lines are "default <weight>" or "<weight>", and "<major>:<minor>
- * <weight>".  Other lines are skipped.
+ * The lines are "default <weight>" or "<weight>", and "<major>:<minor> <weight>".  Other
+ * lines are skipped.
  */
-void asked_read(struct asked *asked, const char *text, bool is_bfq,
-		bool is_unit)
+void asked_read(struct asked *asked, const char *text, bool is_bfq, bool is_unit)
 {
 	struct span rest = span_of(text), line;
 
@@ -173,17 +146,12 @@ static void read_latency(struct asked *asked, struct span line)
 	while (span_word(&line, &word)) {
 		if (span_key(word, &key, &value) && span_is(key, "target") &&
 		    span_u64(value, UINT64_MAX, &us))
-			asked_add_kind(asked, ASKED_LATENCY, device.major,
-				       device.minor, us);
+			asked_add_kind(asked, ASKED_LATENCY, device.major, device.minor, us);
 	}
 }
 
-/**
- * asked_read_latency() - read io.latency
- * @asked: gets the values
- * @text: content of the file
- *
- * The lines are "<major>:<minor> target=<us>".  Other lines are skipped.
+/*
+ * Read io.latency.  The lines are "<major>:<minor> target=<us>".  Other lines are skipped.
  */
 void asked_read_latency(struct asked *asked, const char *text)
 {
@@ -202,25 +170,22 @@ static void read_max(struct asked asked[ASKED_KINDS], struct span line)
 	if (!span_word(&line, &word) || !read_device(word, &device))
 		return;
 	while (span_word(&line, &word)) {
-		if (!span_key(word, &key, &value) ||
-		    !span_u64(value, UINT64_MAX, &rate))
+		if (!span_key(word, &key, &value) || !span_u64(value, UINT64_MAX, &rate))
 			continue;
 		for (int i = 0; i < RATES; i++) {
 			if (span_is(key, rate_names[i]))
-				asked_add_kind(&asked[ASKED_MAX + i],
-					       ASKED_MAX + i, device.major,
+				asked_add_kind(&asked[ASKED_MAX + i], ASKED_MAX + i, device.major,
 					       device.minor, rate);
 		}
 	}
 }
 
-/**
- * asked_read_max() - read io.max
+/*
+ * Read io.max.
  * @asked: by kind; the kinds of a maximum get the values
- * @text: content of the file
  *
- * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum.
- * Other lines and words are skipped.
+ * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum.  Other lines and
+ * words are skipped.
  */
 void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
 {
@@ -260,17 +225,14 @@ void asked_forget(struct asked *asked)
 	asked->n = n;
 }
 
-/**
- * asked_find() - find the request for one of some devices
+/*
+ * Find the request for one of some devices.
  * @asked: the requests
  * @devices: the devices that share one tree of groups
- * @n: length of @devices
- *
  * Return: the element of highest precedence, or NULL.
  */
 const struct device_weight *asked_find(const struct asked *asked,
-				       const struct device_weight *devices,
-				       size_t n)
+				       const struct device_weight *devices, size_t n)
 {
 	for (size_t i = 0; i < asked->n; i++) {
 		for (size_t j = 0; j < n; j++) {
@@ -282,26 +244,21 @@ const struct device_weight *asked_find(const struct asked *asked,
 	return NULL;
 }
 
-/**
- * asked_on() - the requested weight on one of some devices
+/*
+ * The requested weight on one of some devices.
  * @asked: the requests
  * @devices: the devices that share one tree of groups
- * @n: length of @devices
- *
  * Return: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default.
  */
-uint64_t asked_on(const struct asked *asked,
-		  const struct device_weight *devices, size_t n)
+uint64_t asked_on(const struct asked *asked, const struct device_weight *devices, size_t n)
 {
 	const struct device_weight *found = asked_find(asked, devices, n);
 
-	return found && asked->weight != IOBAND_WEIGHT_IDLE ? found->weight :
-							      asked->weight;
+	return found && asked->weight != IOBAND_WEIGHT_IDLE ? found->weight : asked->weight;
 }
 
-static bool is_below_all(const struct device_weight *device,
-			 const struct device_weight *devices, size_t n,
-			 size_t n_above)
+static bool is_below_all(const struct device_weight *device, const struct device_weight *devices,
+			 size_t n, size_t n_above)
 {
 	size_t found = 0;
 
@@ -314,19 +271,16 @@ static bool is_below_all(const struct device_weight *device,
 	return found == n_above;
 }
 
-/**
- * asked_below_all() - the least rate requested on devices below all ioband devices
+/*
+ * The least rate requested on devices below all ioband devices.
  * @asked: requests for a rate of a maximum
- * @devices: the devices below the ioband devices, sorted by their weight, which
- *	is the ordinal of the ioband device, from 1
- * @n: length of @devices
+ * @devices: the devices below the ioband devices, sorted by their weight, which is the
+ *	ordinal of the ioband device, from 1
  * @n_above: number of ioband devices
  * @rate: the result, 0 for none; unchanged without a request
- *
  * Return: true if there is a request there, or was one.
  */
-bool asked_below_all(const struct asked *asked,
-		     const struct device_weight *devices, size_t n,
+bool asked_below_all(const struct asked *asked, const struct device_weight *devices, size_t n,
 		     size_t n_above, uint64_t *rate)
 {
 	uint64_t least = 0;

@@ -2,7 +2,8 @@
 """Devices and file systems that do not answer: no verb hangs on them, and it is said which.
 
 A suspended device holds all I/O, as a multipath device does that has no path.  A FUSE file system
-without a server answers as little as NFS after the loss of its server.
+without a server answers as little as NFS after the loss of its server.  Users choose the source of
+such a file system.
 """
 
 import json
@@ -20,12 +21,13 @@ from test_tool import created, number_of
 VERB_S = 5
 MULTIPATH = "0 {} multipath 3 queue_if_no_path queue_mode bio 0 1 1 round-robin 0 1 1 {} 1"
 HUNG = "/run/hung"
+DISK = "/dev/nullb0"
 HANG = """
 import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 options = f"fd={{os.open('/dev/fuse', os.O_RDWR)}},rootmode=40000,user_id=0,group_id=0"
 for source, point, kind, options in (
-    ("a", "{hung}", "fuse", options),
+    ("{disk}", "{hung}", "fuse", options),
     ("{hung}/disk", "{hung}-too", "tmpfs", ""),
 ):
     os.makedirs(point, exist_ok=True)
@@ -155,9 +157,12 @@ def test_a_volume_that_is_slow_to_read(tool: Tool) -> None:
 
 @pytest.fixture
 def hung(guest: Guest) -> Iterator[str]:
-    """The mount point of a file system that does not answer; another mount names a file there."""
+    """The mount point of a file system that does not answer; another mount names a file there.
+
+    Its source is the name of a disk.
+    """
     guest.run(["modprobe", "fuse"])
-    server = guest.start(["python3", "-c", HANG.format(hung=HUNG)])
+    server = guest.start(["python3", "-c", HANG.format(hung=HUNG, disk=DISK)])
     wait_until(guest, lambda: guest.exists("/run/mounted"), "no mount")
     yield HUNG
     server.kill()
@@ -169,8 +174,9 @@ def test_a_file_system_that_does_not_answer(tool: Tool, hung: str) -> None:
     guest = tool.guest
     assert guest.run(["timeout", "-s", "KILL", "1", "stat", hung], check=False).rc == -9
     with null_blk(guest) as disk:
+        assert disk == DISK
         refused(tool, "wrap", f"{hung}/disk", says="its file system does not answer")
         refused(tool, "get-weight", f"{hung}/group", says="")
-        # A mount with a source there is no use of the disk.
+        # No use of the disk: the source of one mount is a user's, the other's does not answer.
         with created(tool, "d", disk):
             assert findings(tool)["d"]["verdict"] == "ok"

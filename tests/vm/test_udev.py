@@ -23,6 +23,7 @@ from harness.hotplug import (
     ManyDisks,
     disk_id,
 )
+from harness.lent import MULTIPATH, lent
 from harness.module import REPO, build_module
 from harness.variants import variants
 from harness.waiting import wait_until
@@ -268,6 +269,49 @@ def test_links_lead_to_what_was_wrapped_by_hand(machine: Machine) -> None:
     assert [machine.name_of(link) for link in (BY_UUID, BY_LABEL)] == ["vg0-lv0", "vg0-lv0"]
     machine.deactivate("vg0")
     machine.unplug()
+
+
+# The rules of multipath-tools mark paths if multipathd is enabled, and need not wait for it.
+MULTIPATH_CONF = "defaults {\n\tfind_multipaths greedy\n}\n"
+ENABLED = "/run/systemd/system/sysinit.target.wants/multipathd.service"
+ENABLE = f"""
+mkdir -p {ENABLED.rpartition("/")[0]}
+ln -s /usr/lib/systemd/system/multipathd.service {ENABLED}
+modprobe dm-multipath
+udevadm control --reload
+"""
+
+
+@pytest.mark.long("multipath-tools are unpacked")
+@pytest.mark.parametrize("machine", ["paths"], indirect=True)
+def test_a_path_of_a_multipath_device_is_left_alone(machine: Machine) -> None:
+    """By the rules and by hand, before multipathd has made the device over it and after that."""
+    guest, reason = machine.guest, "it is a path of a multipath device; wrap that device"
+    machine.configure("[device disks]\nname = sd*\n")
+    with lent(guest, MULTIPATH):
+        guest.write("/etc/multipath.conf", MULTIPATH_CONF)
+        guest.run(["bash", "-ec", ENABLE])
+        machine.plug(machine.disk.link)
+        paths = guest.run("ls -d /sys/bus/pseudo/drivers/scsi_debug/*/host*/*/*/block/*").out
+        names = [path.rpartition("/")[2] for path in paths.split()]
+        assert len(names) == 2
+        for name in names:
+            left = f"/dev/{name} is to be wrapped, and is left alone: {reason}"
+            assert left in machine.journal("-t", "iobandctl")
+            done = guest.run(["iobandctl", "wrap", f"/dev/{name}"], check=False)
+            assert (done.rc, f"/dev/{name} is in use: {reason}" in done.err) == (4, True), done
+        assert guest.run(["iobandctl", "apply"]).err.count(reason) == 2
+        guest.run(["multipath"])
+        (over,) = guest.run(["multipath", "-l", "-v1"]).out.split()
+        for name in names:
+            done = guest.run(["iobandctl", "wrap", f"/dev/{name}"], check=False)
+            assert (done.rc, f"device {over} lies on it" in done.err) == (4, True), done
+        guest.run(f"iobandctl wrap {over} && iobandctl unwrap {over}")
+        guest.run("udevadm settle; multipath -F; udevadm settle")
+        assert guest.run(["dmsetup", "ls"]).out == "No devices found\n"
+        guest.run(f"rm {ENABLED}; rm -r /etc/multipath*")
+        machine.unplug()
+    guest.run("udevadm control --reload")
 
 
 def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> None:

@@ -434,9 +434,10 @@ def test_systemd(service: Machine) -> None:
 LENT = "/system.slice/lent.service"
 OWN_WEIGHT = f"/sys/fs/cgroup{LENT}/io.weight"
 MANY = 3000
+EVIL = "\x1b[2J\u202elive"  # clears the screen, and shows "evil"
 # A user fills a cgroup that systemd has delegated with cgroups, and writes without a pause.
 HOSTILE = f"""
-import os
+import os, sys
 os.chdir("/sys/fs/cgroup{LENT}")
 def write(name, text):
     try:
@@ -449,6 +450,7 @@ write("main/cgroup.procs", str(os.getpid()))
 write("cgroup.subtree_control", "+io")
 for n in range({MANY}):
     os.mkdir(str(n))
+os.mkdir({EVIL!r})
 write("/tmp/made", "")
 for n in range(10**9):
     if os.path.exists("/tmp/enough"):
@@ -459,10 +461,19 @@ for n in range(10**9):
     os.rmdir("more")
     write("cgroup.subtree_control", "-io" if n % 1000 == 500 else "+io")
 write("cgroup.subtree_control", "+io")
+write({EVIL!r} + "/io.weight", "333")
+write("1/io.max", sys.argv[1] + " rbps=1048576")
 write("1/io.weight", "777")
-write("/tmp/done", "")
+write("/tmp/done", open("1/io.max").read())
 import time
 time.sleep(10000)
+"""
+# A terminal obeys it, shows others in another order, or shows nothing.
+UNSAFE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]"
+PATTERN = f"""
+[group lent]
+group = {LENT}/bank*
+minimum = rbps=1MiB
 """
 LEND = ["systemd-run", "-q", "--unit=lent.service", "-p", "User=nobody", "-p", "Delegate=io"]
 
@@ -473,19 +484,26 @@ def cpu_s(guest: Guest, pid: str) -> float:
     return (int(stat[11]) + int(stat[12])) / 100
 
 
+def on_terminal(machine: Machine, verb: str) -> str:
+    """What a verb shows on a terminal, without colours."""
+    command = ["script", "-qec", f"{machine.program} {verb}", "/dev/null"]
+    return machine.guest.run(command, env={"NO_COLOR": "1", "LANG": "C.UTF-8"}, check=False).out
+
+
 @pytest.mark.long("the bounds have their tests beside a fake kernel")
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("service", ["lv"], indirect=True)
 def test_a_hostile_user(service: Machine) -> None:
-    """Cgroups and weights of a user cost little, and do not affect others."""
+    """Cgroups, weights and names of a user cost little, and do not affect others."""
     guest = service.guest
+    number = guest.run(f"lsblk -dno MAJ:MIN {service.disk}").out.strip()
     guest.run(DB)
     service.takes_ms(250)
     limit_ms = service.limit_ms(250)
     pid = guest.run(["systemctl", "show", "-P", "MainPID", UNIT]).out.strip()
     guest.expect_dmesg("the io controller is not enabled for it")
     guest.write("/run/hostile.py", HOSTILE)
-    guest.run([*LEND, "/usr/bin/python3", "/run/hostile.py"])
+    guest.run([*LEND, "/usr/bin/python3", "/run/hostile.py", number])
     try:
         wait_until(guest, lambda: guest.exists("/tmp/made"), "no cgroups", 300)
         # A careless root: the kernel accepts the weights of the delegated cgroup.
@@ -506,5 +524,21 @@ def test_a_hostile_user(service: Machine) -> None:
         assert service.said().count("is delegated and has more than 256") == 1
         assert guest.read(OWN_WEIGHT) == "default 10000\n"
         assert LENT not in service.weights()
+
+        # A maximum would take the place of root's.  (These kernels have no io.latency.)
+        assert "rbps=1048576" in guest.read("/tmp/done")
+        wait_until(guest, lambda: f"io.max of cgroup {LENT}/1" in service.said(), "not said")
+        assert "max=" not in service.ctl("groups", "--weights")
+        wait_until(guest, lambda: 333 in service.weights().values(), "no weight", 600)
+        # A name cannot control the terminal of root.
+        for verb in ("groups", "stat", "metrics", "check"):
+            text = on_terminal(service, verb)
+            assert re.findall(UNSAFE, text) == [], verb
+            assert verb != "groups" or "\\033[2J\\342\\200\\256live" in text, verb
+        # A user can choose a name that fits a pattern.
+        guest.write(CONF, guest.read(CONF) + PATTERN)
+        guest.run(["systemctl", "reload", UNIT])
+        says = f"users can choose names that fit {LENT}/bank*"
+        wait_until(guest, lambda: says in service.said(), "no warning", 600)
     finally:
         guest.run("systemctl stop lent.service; rm -f /tmp/made /tmp/enough /tmp/done", timeout=300)

@@ -141,7 +141,7 @@ def test_what_wrap_refuses(tool: Tool) -> None:
 
 
 def test_parts_of_other_devices_are_refused(tool: Tool) -> None:
-    """A leg of an array, and the volumes of a thin pool; only insert works there."""
+    """A leg of an array, the volumes of a thin pool and of a cache; only insert works there."""
     guest = tool.guest
     with array(guest):
         for leg in ("nullb0", "nullb1"):
@@ -153,7 +153,36 @@ def test_parts_of_other_devices_are_refused(tool: Tool) -> None:
         tool.refused(4, "wrap", disk, says="lies on it")
         tool.run("insert", "vg0/pool_tdata")
         tool.run("extract", "vg0/pool_tdata")
+        # LVM can activate a part without the pool.
+        guest.run("lvchange -qq -an vg0/pool && lvchange -qq -y -ay vg0/pool_tdata")
+        tool.refused(4, "wrap", "vg0/pool_tdata", says="it is a hidden part of a logical volume")
         guest.run("lvremove -qq -y vg0/pool")
+        guest.run("lvcreate -qq -y -n data -L 16M vg0")
+        cache = "lvcreate -qq -y --type cache --cachemode writethrough -L 16M vg0/data"
+        guest.run(f"modprobe dm-cache && {cache}")
+        parts = guest.run("dmsetup ls | cut -f 1 | grep -vx vg0-data").out.split()
+        assert len(parts) == 3, parts
+        for part in parts:
+            tool.refused(4, "wrap", f"/dev/mapper/{part}", says="device vg0-data lies on it")
+        guest.run("lvremove -qq -y vg0/data")
+
+
+def test_members_of_a_stopped_array(tool: Tool) -> None:
+    """The array is assembled from the ioband devices over them, and not beside them."""
+    guest = tool.guest
+    with array(guest) as path:
+        guest.run(["mdadm", "--stop", path])
+        members = ["/dev/nullb0", "/dev/nullb1"]
+        tool.run("wrap", *members)
+        done = guest.run(["mdadm", "--assemble", path, *members], check=False)
+        assert done.rc and "busy" in done.err, done
+        guest.run(["mdadm", "--assemble", "--scan"], check=False)
+        below = guest.run(["lsblk", "-snlo", "NAME", path]).out.split()
+        assert {"io-nullb0", "io-nullb1"} <= set(below), below
+        tool.refused(4, "unwrap", members[0], says="lies on it")
+        guest.run(["mdadm", "--stop", path])
+        tool.run("unwrap", *members)
+        guest.run(["mdadm", "--assemble", path, *members])
 
 
 def test_guests_volumes_stay_theirs(tool: Tool) -> None:

@@ -5,9 +5,11 @@ All is built with the address and undefined-behaviour sanitizers.
 """
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
+import coverage_fuzz
 import pytest
 from coverage_fuzz import unpack_corpus
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
@@ -57,6 +59,17 @@ def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
     done = sh(built.fuzz, subject, "files", *files)
     assert not done.returncode, done.stderr
     assert done.stdout == f"{len(files)} texts\n"
+
+
+@pytest.mark.long("compiles all of iobandctl with clang")
+@pytest.mark.skipif(not shutil.which("clang"), reason="scripts/setup fuzz installs clang")
+def test_fuzz_by_coverage(tmp_path: Path) -> None:
+    """The fuzzer of "make fuzz" is built, and mutates the texts of each corpus."""
+    program = coverage_fuzz.build()
+    for subject in FUZZ_TEXTS:
+        files = unpack_corpus(subject, tmp_path / subject)
+        log = coverage_fuzz.run(program, subject, f"-runs={2 * len(files)}", tmp_path / subject)
+        assert re.search(r"DONE +cov: \d+", log), log
 
 
 MUTANTS = [

@@ -82,7 +82,13 @@ class ManyDisks(DebugDisk):
     kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
 
 
-DISKS = {"device_add": Disk, "scsi_debug": DebugDisk, "many": ManyDisks}
+class TwoPaths(DebugDisk):
+    """A disk that the kernel finds twice, by two adapters."""
+
+    kind = "dev_size_mb=64 add_host=2"
+
+
+DISKS = {"device_add": Disk, "scsi_debug": DebugDisk, "many": ManyDisks, "paths": TwoPaths}
 
 
 class Machine:

@@ -15,6 +15,7 @@ from .trees import own_archive, unpacked
 
 DOCKER = ("docker.io", "apparmor")
 RPM = ("rpm", "rpmlint", "cpio")
+MULTIPATH = ("multipath-tools",)
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
 ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
@@ -52,7 +53,7 @@ def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
 
 def main() -> None:
     """Unpack what the tests lend to guests."""
-    for names in (DOCKER, LIBVIRT, RPM):
+    for names in (DOCKER, LIBVIRT, MULTIPATH, RPM):
         print(lent_tree(names))
 
 

@@ -40,7 +40,8 @@ static char *name_for(const struct choice *choice)
 
 static bool in_use(const struct device *device, struct problem *use)
 {
-	return use_of_device(device, use) || use_exclusive(device, use);
+	return use_of_device(device, use) || use_exclusive(device, use) ||
+	       use_as_part(device, use);
 }
 
 static int check_name_free(const struct plan *plan, const char *name)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libmount.h>
+#include <libudev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,10 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "host/lvm.h"
 #include "host/reach.h"
 #include "host/use.h"
+#include "kernel/dm.h"
 
 static bool same(const struct device *device, dev_t number)
 {
@@ -149,6 +152,76 @@ static bool has_used_partition(const struct device *device,
 bool use_of_device(const struct device *device, struct problem *use)
 {
 	return is_used(device, use) || has_used_partition(device, use);
+}
+
+static bool is_set(struct udev_device *found, const char *property)
+{
+	const char *value = udev_device_get_property_value(found, property);
+
+	return value && !strcmp(value, "1");
+}
+
+/**
+ * use_as_path() - check whether a device is a path of a multipath device
+ * @found: the device, with the properties that udev's rules have given it
+ * @use: a remedy
+ *
+ * The rules of multipath-tools mark a path, and its partitions, when it appears.
+ * multipathd makes the device over it later, and could not use a path with
+ * ioband on it.  The rules of ioband hide a disk by the same mark.
+ *
+ * Return: true if so.
+ */
+bool use_as_path(struct udev_device *found, struct problem *use)
+{
+	bool is = is_set(found, "DM_MULTIPATH_DEVICE_PATH") &&
+		  !is_set(found, "IOBAND_WRAP");
+
+	if (is)
+		problem_set(use,
+			    "it is a path of a multipath device; wrap that device ('multipath -ll' lists it), or exclude the path in multipath.conf(5)");
+	return is;
+}
+
+static bool is_lvm_part(const struct device *device, struct problem *use)
+{
+	char uuid[MAPPER_UUID_SIZE];
+	bool is = device_attribute(device->major, device->minor, "dm/uuid",
+				   uuid, sizeof(uuid)) && lvm_is_part(uuid);
+
+	if (is)
+		problem_set(use,
+			    "it is a hidden part of a logical volume; 'iobandctl insert' is for such parts");
+	return is;
+}
+
+/**
+ * use_as_part() - check whether a device is a part of another one, which may
+ * not exist yet
+ * @device: the device
+ * @use: a remedy
+ *
+ * Finds paths of multipath devices, and hidden parts of logical volumes.  A
+ * member of an array does not count: the array can be assembled from ioband
+ * devices.
+ *
+ * Return: true if so.
+ */
+bool use_as_part(const struct device *device, struct problem *use)
+{
+	struct udev *udev = udev_new();
+	struct udev_device *found = NULL;
+	bool is = is_lvm_part(device, use);
+
+	if (udev)
+		found = udev_device_new_from_devnum(udev, 'b',
+						    makedev(device->major,
+							    device->minor));
+	if (found)
+		is = is || use_as_path(found, use);
+	udev_device_unref(found);
+	udev_unref(udev);
+	return is;
 }
 
 /* A file system with anonymous device numbers (btrfs) lies on its source. */

@@ -7,7 +7,11 @@
 #include "base/error.h"
 #include "host/device.h"
 
+struct udev_device;
+
 bool use_of_device(const struct device *device, struct problem *use);
+bool use_as_path(struct udev_device *found, struct problem *use);
+bool use_as_part(const struct device *device, struct problem *use);
 bool use_by_process(const struct device *device, struct problem *use);
 bool use_by_root(const struct device *device, struct problem *use);
 bool use_beside_root(const struct device *device, struct problem *use);

@@ -113,7 +113,8 @@ static int check_free(const char *name, const char *uuid,
 		return fail(EXIT_IN_USE,
 			    "a dm device that was renamed has the UUID %s; choose another name",
 			    uuid);
-	if (use_of_device(device, &use) || use_exclusive(device, &use))
+	if (use_of_device(device, &use) || use_exclusive(device, &use) ||
+	    use_as_part(device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
 			    use.text);
 	if (use_by_process(device, &use))

@@ -187,6 +187,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	if (!has_no_unit(found, device->path, &use) &&
 	    !is_place(device, &use) && !use_by_root(device, &use) &&
 	    !is_beside_root(choice, &use) && !use_of_device(device, &use) &&
+	    !use_as_path(found, &use) &&
 	    !use_by_name(device, &use) &&
 	    !is_named_array(found, device, &use) &&
 	    !use_by_partitions(device, &use) &&

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ volumes:
   - {match: "vg1/*", how: insert}
 `
 
-func parse(t *testing.T, text string) *Config {
+func parse(t testing.TB, text string) *Config {
 	t.Helper()
 	parsed, err := Parse([]byte(text))
 	if err != nil {
@@ -160,6 +161,70 @@ func TestTheNotesAreBounded(t *testing.T) {
 	if wish := parse(t, config).Wish("default", annotations); len(wish.Notes) != notesMax {
 		t.Errorf("%d notes", len(wish.Notes))
 	}
+}
+
+// Each word that iobandctl gets.
+var word = regexp.MustCompile(`^[a-z_]+=[0-9a-z]+$`)
+
+// checkItems checks that no setting exceeds what config allows.
+func checkItems(t *testing.T, items Items, isContainer bool) {
+	s := items.On(nowhere)
+	if s.Weight != 0 && s.Weight != 50 && s.Weight != 800 && (s.Weight < 10 || s.Weight > 500) {
+		t.Errorf("weight %d", s.Weight)
+	}
+	if s.LatencyUS != 0 && s.LatencyUS < 2000 {
+		t.Errorf("latency %d", s.LatencyUS)
+	}
+	if isContainer && items.haveMinimum() {
+		t.Errorf("minimum of a container: %v", s.Min)
+	}
+	for kind, least := range leastMaximum {
+		if s.Max[kind] != 0 && (s.Max[kind] < least || s.Max[kind] > RateMax) {
+			t.Errorf("maximum %v", s.Max)
+		}
+		if s.Min[kind] > 50<<20 || kind != ReadBytes && s.Min[kind] != 0 {
+			t.Errorf("minimum %v", s.Min)
+		}
+		if s.Max[kind] != 0 && s.Min[kind] > s.Max[kind] {
+			t.Errorf("minimum %v, maximum %v", s.Min, s.Max)
+		}
+	}
+	for _, text := range (Setting{}).Changes(s) {
+		if !word.MatchString(text) {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+// FuzzWish shows that no annotations get more than the configuration allows ("make fuzz").
+func FuzzWish(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"ioband.io/weight", "9000", "ioband.io/class", "gold"},
+		{"ioband.io/minimum", "rbps=60MiB", "ioband.io/minimum.container.db", "rbps=1"},
+		{"ioband.io/maximum", "rbps=10M wiops=7", "ioband.io/latency", "2.5ms"},
+		{"ioband.io/maximum", "rbps=1MiB", "ioband.io/minimum", "rbps=5MiB wiops=3"},
+		{resctrlPod, "capped", resctrlContainer + "db", "web"},
+		{"ioband.io/weight.container.db", "idle", "ioband.io/class.container.db", "gold"},
+		{"ioband.io/latency", "1us", "ioband.io/nothing", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3], "default")
+	}
+	configured := parse(f, config)
+	f.Fuzz(func(t *testing.T, name, value, other, second, namespace string) {
+		wish := configured.Wish(namespace, map[string]string{name: value, other: second})
+		checkItems(t, wish.Pod, false)
+		for _, items := range wish.Containers {
+			checkItems(t, items, true)
+		}
+		if len(wish.Notes) > notesMax {
+			t.Errorf("%d notes", len(wish.Notes))
+		}
+		for _, note := range wish.Notes {
+			if len(note.Message) > messageMax {
+				t.Errorf("a note of %d bytes", len(note.Message))
+			}
+		}
+	})
 }
 
 func TestConcerned(t *testing.T) {

@@ -120,6 +120,19 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
         pass
 
 
+def test_a_volume_whose_nodes_are_missing(tool: Tool, volumes: Volumes) -> None:
+    """They are, after LVM has changed the volume in a container, without udev."""
+    guest = tool.guest
+    volumes.group.create("data", 16)
+    number = guest.run(["stat", "-L", "-c", "%Hr:%Lr", "/dev/vg0/data"]).out.strip()
+    guest.run("rm /dev/vg0/data /dev/mapper/vg0-data")
+    tool.run("insert", number)
+    assert volumes.targets("data") == ["ioband"]
+    wait_until(guest, lambda: guest.exists("/dev/vg0/data"), "the nodes are back")
+    tool.run("extract", number)
+    hidden_gone(guest)
+
+
 # The verb that is killed, the step after which it is killed, and the next verb.
 KILLED = [
     ("insert", "created", "insert"),

@@ -28,12 +28,17 @@ def render(directory: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, text=True, capture_output=True)
 
 
+def objects_of(directory: Path) -> list[dict[str, Any]]:
+    """The objects of a kustomization."""
+    done = render(directory)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.fixture(scope="module")
 def objects() -> dict[str, dict[str, Any]]:
     """The objects of the tree, by kind: there is one of each."""
-    done = render(MANIFESTS)
-    assert not done.returncode, done.stderr
-    listed = json.loads(done.stdout)
+    listed = objects_of(MANIFESTS)
     by_kind = {each["kind"]: each for each in listed}
     assert len(by_kind) == len(listed)
     return by_kind
@@ -115,9 +120,7 @@ def test_only_the_monitoring_reaches_the_metrics(objects: dict[str, dict[str, An
 def test_the_two_pods_of_the_page(tmp_path: Path) -> None:
     shutil.copy(MANIFESTS / "two-pods.yaml", tmp_path)
     (tmp_path / "kustomization.yaml").write_text("resources: [two-pods.yaml]")
-    done = render(tmp_path)
-    assert not done.returncode, done.stderr
-    a, b = json.loads(done.stdout)
+    a, b = objects_of(tmp_path)
     assert (a["metadata"]["name"], b["metadata"]["name"]) == ("a", "b")
     assert a["metadata"]["annotations"] == {"ioband.io/weight": "300"}
     assert a["spec"] == b["spec"]

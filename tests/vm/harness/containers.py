@@ -6,13 +6,14 @@ runc is always that of the machine's own release, since it needs the C library o
 Both are unpacked into the cache.  No network is there: pods are in the network of the node.
 """
 
+import base64
 import contextlib
 import hashlib
 import io
 import itertools
 import json
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ START_S = 120
 DIRECTORY = "/run/cri"
 SOCKET = f"{DIRECTORY}/containerd.sock"
 NRI_SOCKET = "/var/run/nri/nri.sock"
+LOGS = f"{DIRECTORY}/logs"
 IMAGE = "localhost/box:latest"
 # containerd knows the annotations that name classes of block I/O.  It refuses the containers of
 # such a pod unless it is told to ignore them.
@@ -188,6 +190,10 @@ class Pod:
     command: Sequence[str] = ("/busybox", "sleep", "2147483647")
     volume: str = ""  # a block device of the node, /dev/volume in the container
     mounts: dict[str, str] = field(default_factory=dict)  # directories of the node in it
+    readonly: Collection[str] = ()  # of these mounts, by the path in the container
+    env: dict[str, str] = field(default_factory=dict)
+    privileged: bool = False
+    namespaces: dict[str, str] = field(default_factory=lambda: NAMESPACES)
     number: int = field(default_factory=lambda: next(_numbers))
     attempt: int = 0  # counts the sandboxes of the pod
     sandbox: str = ""
@@ -209,6 +215,10 @@ class Pod:
         above = "/kubepods.slice/kubepods-besteffort.slice/" if systemd else ""
         return above + self.parent(systemd)
 
+    @property
+    def _security(self) -> dict[str, Any]:
+        return {"namespace_options": self.namespaces, "privileged": self.privileged}
+
     def sandbox_config(self, systemd: bool) -> dict[str, Any]:
         """What the CRI calls a PodSandboxConfig."""
         return {
@@ -219,6 +229,7 @@ class Pod:
                 "attempt": self.attempt,
             },
             "annotations": self.annotations,
+            "log_directory": f"{LOGS}/{self.uid}",
             "labels": {
                 "io.kubernetes.pod.name": self.name,
                 "io.kubernetes.pod.namespace": self.namespace,
@@ -226,7 +237,7 @@ class Pod:
             },
             "linux": {
                 "cgroup_parent": self.parent(systemd),
-                "security_context": {"namespace_options": NAMESPACES},
+                "security_context": self._security,
             },
         }
 
@@ -237,12 +248,15 @@ class Pod:
             "metadata": {"name": "main", "attempt": self.attempt},
             "image": {"image": IMAGE, "user_specified_image": IMAGE},
             "command": list(self.command),
+            "log_path": "main.log",
             "devices": [
                 {"container_path": there, "host_path": here, "permissions": "rwm"}
                 for there, here in volumes.items()
             ],
+            "envs": [{"key": key, "value": value} for key, value in self.env.items()],
             "mounts": [
-                {"container_path": there, "host_path": here} for here, there in self.mounts.items()
+                {"container_path": there, "host_path": here, "readonly": there in self.readonly}
+                for here, there in self.mounts.items()
             ],
             "labels": {
                 "io.kubernetes.container.name": "main",
@@ -252,7 +266,7 @@ class Pod:
             },
             "linux": {
                 "resources": {},
-                "security_context": {"namespace_options": NAMESPACES},
+                "security_context": self._security,
             },
         }
 
@@ -348,10 +362,26 @@ class Containers:
         self.create(*pods)
         self.start(*pods)
 
+    def state(self, pod: Pod) -> tuple[str, int]:
+        """The state of the container of a pod, and its exit code."""
+        status = self.call("ContainerStatus", {"container_id": pod.container})["status"]
+        return status["state"], status.get("exit_code", 0)
+
     def is_running(self, pod: Pod) -> bool:
         """Whether the container of a pod runs."""
-        status = self.call("ContainerStatus", {"container_id": pod.container})["status"]
-        return status["state"] == "CONTAINER_RUNNING"
+        return self.state(pod)[0] == "CONTAINER_RUNNING"
+
+    def log(self, pod: Pod) -> str:
+        """What the container of a pod has said, each line after its time and its stream."""
+        return self.guest.read(f"{LOGS}/{pod.uid}/main.log")
+
+    def execute(self, pod: Pod, *command: str) -> str:
+        """Run a command in the container of a pod, as kubectl exec does; returns its output."""
+        done = self.call("ExecSync", {"container_id": pod.container, "cmd": command})
+        out, err = (base64.b64decode(done.get(key, "")).decode() for key in ("stdout", "stderr"))
+        if code := done.get("exit_code", 0):
+            raise CriError(f"{' '.join(command)}: exit code {code}: {out}{err}")
+        return out
 
     def stop(self, *pods: Pod) -> None:
         """Kill the containers of pods, as the kubelet does before it stops sandboxes."""

@@ -17,6 +17,7 @@ from .waiting import wait_until
 SERVER = Path(__file__).resolve().with_name("kube_server.py")
 NAME = "lab"
 PORT = 8001
+KUBE_URL = f"http://127.0.0.1:{PORT}"
 METRICS = "127.0.0.1:9640"
 DIRECTORY = "/run/ioband-node"
 LVM_SOCKET = f"{DIRECTORY}/lvm.sock"
@@ -96,6 +97,13 @@ def node_program() -> Path:
     return build_program(MODULE, "./cmd/ioband-node")
 
 
+def get(guest: Guest, path: str) -> tuple[int, str]:
+    """The code and the text of ioband-node's answer to HTTP."""
+    out = guest.run(["/usr/bin/python3", "-S", "-c", GET, f"http://{METRICS}/{path}"]).out
+    code, _, text = out.partition("\n")
+    return int(code), text
+
+
 @dataclass
 class Node:
     """ioband-node that runs in a guest."""
@@ -116,10 +124,7 @@ class Node:
 
     def get(self, path: str) -> tuple[int, str]:
         """The code and the text of an answer to HTTP."""
-        url = f"http://{METRICS}/{path}"
-        out = self.guest.run(["/usr/bin/python3", "-S", "-c", GET, url]).out
-        code, _, text = out.partition("\n")
-        return int(code), text
+        return get(self.guest, path)
 
     def figure(self, name: str) -> float:
         """A figure without labels of its metrics."""
@@ -159,7 +164,7 @@ def ioband_node(
         str(node_program()),
         f"--config={DIRECTORY}/node.yaml",
         f"--node-name={NAME}",
-        f"--kube-url=http://127.0.0.1:{PORT}" if cluster else "--no-kube",
+        f"--kube-url={KUBE_URL}" if cluster else "--no-kube",
         f"--iobandctl={iobandctl}",
         f"--nri-socket={NRI_SOCKET}",
         f"--metrics={METRICS}",

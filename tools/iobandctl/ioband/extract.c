@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioband taken out of a device that it was inserted into. */
-#include <stdio.h>
-
 #include "host/blockage.h"
 #include "host/lock.h"
+#include "ioband/extract.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
@@ -17,7 +16,7 @@ static int report(const struct under *under, const char *what, int error)
 /* With its last user the hidden device goes, and should that have failed, now. */
 static void drop_hidden(const struct under *under)
 {
-	struct mapped_device hidden;
+	struct mapped_state hidden;
 
 	if (mapper_state(under->hidden, &hidden) && !hidden.open_count &&
 	    mapper_remove(under->hidden, true) &&
@@ -41,7 +40,8 @@ static int swap_back(const struct under *under, const struct mapped_table *own,
 	error = swap_tables(&swap, &problem);
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error), "cannot switch to the own table of %s: %s", under->name,
+	return fail(exit_code_of(-error),
+		    "cannot switch to the own table of %s: %s", under->name,
 		    problem.text);
 }
 
@@ -53,7 +53,8 @@ static int give_back(const struct under *under)
 	kmsg_mark();
 	if (!error)
 		error = mapper_table(under->name, &ioband);
-	code = error ? report(under, "read the tables of", error) : swap_back(under, &own, &ioband);
+	code = error ? report(under, "read the tables of", error) :
+		       swap_back(under, &own, &ioband);
 	mapper_table_free(&own);
 	mapper_table_free(&ioband);
 	if (code != EXIT_OK)
@@ -67,9 +68,8 @@ static int give_back(const struct under *under)
 /* The switch would wait for I/O that does not end. */
 static int check_answer(const struct under *under)
 {
-	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
+	struct device device = under_device(under);
 
-	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", under->name);
 	return blockage_check(&device);
 }
 
@@ -91,9 +91,12 @@ static int extract_locked(const char *name, bool *had_it)
 	return EXIT_OK;
 }
 
-/*
- * Take ioband out of one device.
+/**
+ * extract_from() - take ioband out of one device
+ * @name: its name
  * @had_it: set to false if it was not in it
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int extract_from(const char *name, bool *had_it)
 {

@@ -136,18 +136,16 @@ static int put_under(const struct ioband_devices *devices, const struct settings
  * whether the pool would have the same bio twice.
  */
 static int check_device(const struct ioband_devices *devices,
-			const struct settings *settings, const char *name)
+			const struct settings *settings,
+			const struct under *under)
 {
-	char *node = xasprintf("/dev/mapper/%s", name), *line = NULL;
-	struct device device;
-	int code = device_resolve(node, &device);
+	struct device device = under_device(under);
+	char *line = NULL;
+	int code = blockage_check(&device);
 
-	if (code == EXIT_OK)
-		code = blockage_check(&device);
 	if (code == EXIT_OK)
 		code = make_line(devices, settings, &device, &line);
 	free(line);
-	free(node);
 	return code;
 }
 
@@ -177,7 +175,7 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 		return code;
 	code = check_place(name);
 	if (code == EXIT_OK)
-		code = check_device(&devices, settings, name);
+		code = check_device(&devices, settings, under);
 	kmsg_mark();
 	if (code == EXIT_OK)
 		code = put_under(&devices, settings, &insertion);

@@ -393,6 +393,18 @@ static int add_place(const char *name, struct names *places)
 }
 
 /*
+ * Return: the block device.  Its node may be missing: without udev, as in a container, LVM makes
+ * nodes itself, and udev removes them when LVM gives the device a new table.
+ */
+struct device under_device(const struct under *under)
+{
+	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
+
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", under->name);
+	return device;
+}
+
+/*
  * Find the devices for an insertion or extraction.
  * @spelled: as for device_find()
  * @places: the names of dm devices: this device, or devices below it

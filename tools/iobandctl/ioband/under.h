@@ -29,6 +29,7 @@ static inline void under_step(const char *step)
 }
 #endif
 
+struct device under_device(const struct under *under);
 bool under_is_hidden(unsigned int major, unsigned int minor);
 char *under_uuid(const struct under *under, const struct mapped_table *own, bool *lvms);
 int under_look(const char *name, struct under *under);

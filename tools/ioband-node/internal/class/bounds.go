@@ -2,7 +2,10 @@
 
 package class
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Bounds limit the annotations with single values.  A kind without a bound is refused.
 type Bounds struct {
@@ -15,10 +18,10 @@ type Bounds struct {
 	latencyUS        uint64
 }
 
-// WeightBounds are the weights that a pod may ask for.
+// WeightBounds are the weights that a pod may ask for; idle is below 1.
 type WeightBounds struct {
-	Min uint32 `yaml:"min"`
-	Max uint32 `yaml:"max"`
+	Min Weight `yaml:"min"`
+	Max Weight `yaml:"max"`
 }
 
 // leastMaximum bounds the maximum of an annotation from below.  A pod with 1 byte a second would
@@ -31,8 +34,8 @@ const anyRate = "any"
 func (b *Bounds) read() error {
 	var err error
 	if w := b.Weight; w != nil {
-		w.Min = max(w.Min, 1)
-		if w.Max < w.Min || w.Max > WeightMax {
+		w.Min = cmp.Or(w.Min, 1)
+		if w.Max == 0 || w.Max < w.Min {
 			return fmt.Errorf("bounds: weight: min and max are from 1 to %d, and max is not less than min", WeightMax)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -288,6 +289,24 @@ Classes:
 	}
 }
 
+func TestTheClassIdleIsBelowAllWeights(t *testing.T) {
+	asks := map[string]string{"ioband.io/weight": "idle"}
+	for bounds, want := range map[string]Weight{"{max: 500}": 1, "{min: 20, max: 500}": 20, "{min: idle, max: 500}": Idle} {
+		wish := parse(t, "bounds: {weight: "+bounds+"}").Wish("shop", asks)
+		if got := wish.Pod.On(nowhere).Weight; got != want || (got == Idle) != (len(wish.Notes) == 0) {
+			t.Errorf("within %s: %v, %v", bounds, got, wish.Notes)
+		}
+	}
+	named := map[string]string{"ioband.io/class": "batch"}
+	idle := parse(t, "classes: {batch: {weight: idle}}").Wish("shop", named).Pod.On(nowhere)
+	if got := (Setting{}).Changes(idle); !slices.Equal(got, []string{"weight=idle"}) {
+		t.Errorf("changes to idle are %v", got)
+	}
+	if got := idle.Changes(Setting{}); !slices.Equal(got, []string{"weight=default"}) {
+		t.Errorf("changes from idle are %v", got)
+	}
+}
+
 func TestMistakesInTheConfiguration(t *testing.T) {
 	for text, says := range map[string]string{
 		"clases: {}":                "clases",
@@ -297,6 +316,8 @@ func TestMistakesInTheConfiguration(t *testing.T) {
 		"classes: {a: {maximum: 'rbps=1 rbps=2'}}":                 "given twice",
 		"classes: {a: {maximum: speed=1}}":                         "none of rbps=",
 		"bounds: {weight: {min: 50, max: 20}}":                     "not less than min",
+		"bounds: {weight: {min: 50}}":                              "not less than min",
+		"bounds: {weight: {min: 50, max: much}}":                   "1 to 10000",
 		"bounds: {maximum: all}":                                   "bounds: maximum",
 		"volumes: [{match: vg/*, how: put}]":                       "neither insert nor wrap",
 		"volumes: [{match: '[', how: wrap}]":                       "no pattern",

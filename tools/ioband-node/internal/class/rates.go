@@ -107,13 +107,41 @@ func kindOf(name string) int {
 	return Kinds
 }
 
+// Weight is that of a group; 0 stands for the default, which is 100.
+type Weight int32
+
+// Idle is the class of groups that have what all others leave over: below each weight.
+const (
+	Idle     Weight = -1
+	idleWord        = "idle"
+)
+
+func (w Weight) String() string {
+	switch w {
+	case 0:
+		return "default"
+	case Idle:
+		return idleWord
+	}
+	return strconv.Itoa(int(w))
+}
+
+// UnmarshalText reads a bound of weights.
+func (w *Weight) UnmarshalText(text []byte) (err error) {
+	*w, err = ParseWeight(string(text))
+	return err
+}
+
 // ParseWeight reads a weight.
-func ParseWeight(text string) (uint32, error) {
+func ParseWeight(text string) (Weight, error) {
+	if text == idleWord {
+		return Idle, nil
+	}
 	weight, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || weight < 1 || weight > WeightMax {
-		return 0, fmt.Errorf("%q: the weight is a whole number from 1 to %d", text, WeightMax)
+		return 0, fmt.Errorf("%q: the weight is a whole number from 1 to %d, or idle", text, WeightMax)
 	}
-	return uint32(weight), nil
+	return Weight(weight), nil
 }
 
 // ParseLatency reads a latency target, such as 1.5ms, as microseconds.

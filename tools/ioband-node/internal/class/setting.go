@@ -9,7 +9,7 @@ import (
 
 // Setting is what a group is to have; 0 stands for the default: weight 100, no rate, no target.
 type Setting struct {
-	Weight    uint32
+	Weight    Weight
 	Max       Rates
 	Min       Rates
 	LatencyUS uint64
@@ -64,7 +64,7 @@ func anyFits(patterns []string, fits func(string) bool) bool {
 func (s Setting) Changes(wanted Setting) []string {
 	var words []string
 	if s.Weight != wanted.Weight {
-		words = append(words, "weight="+orDefault(uint64(wanted.Weight), "default"))
+		words = append(words, "weight="+wanted.Weight.String())
 	}
 	for kind, name := range RateNames {
 		if s.Max[kind] != wanted.Max[kind] {

@@ -205,7 +205,7 @@ func (r *resolver) weight(items Items, text string) {
 		return
 	}
 	if bounded := min(max(weight, bounds.Min), bounds.Max); bounded != weight {
-		r.note(Bounded, keyWeight, "%d is not within %d and %d; %d is set", weight, bounds.Min, bounds.Max, bounded)
+		r.note(Bounded, keyWeight, "%v is not within %v and %v; %v is set", weight, bounds.Min, bounds.Max, bounded)
 		weight = bounded
 	}
 	for i := range items {

@@ -5,6 +5,7 @@ package ioband
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,7 +165,7 @@ type row struct {
 	Pool      string `json:"pool"`
 	Device    string `json:"device"`
 	Group     string `json:"group"`
-	Weight    uint32 `json:"weight"`
+	Weight    *int32 `json:"weight"` // null for the default, 0 for idle
 	MaxRbps   uint64 `json:"max_rbps"`
 	MaxWbps   uint64 `json:"max_wbps"`
 	MaxRiops  uint64 `json:"max_riops"`
@@ -176,9 +177,16 @@ type row struct {
 	LatencyUS uint64 `json:"latency_us"`
 }
 
+func (r row) weight() class.Weight {
+	if r.Weight == nil {
+		return 0
+	}
+	return cmp.Or(class.Weight(*r.Weight), class.Idle)
+}
+
 func (r row) setting() class.Setting {
 	return class.Setting{
-		Weight:    r.Weight,
+		Weight:    r.weight(),
 		Max:       class.Rates{r.MaxRbps, r.MaxWbps, r.MaxRiops, r.MaxWiops},
 		Min:       class.Rates{r.MinRbps, r.MinWbps, r.MinRiops, r.MinWiops},
 		LatencyUS: r.LatencyUS,

@@ -50,12 +50,14 @@ func TestSettings(t *testing.T) {
  {"pool":"sda","device":null,"group":"/a","id":"cgroup#5","weight":300,"max_rbps":5,"max_wbps":null,"max_riops":null,"max_wiops":7,
   "min_rbps":null,"min_wbps":3,"min_riops":null,"min_wiops":null,"latency_us":2000},
  {"pool":"sda","device":"own","group":"/a","id":"cgroup#5","weight":null},
+ {"pool":"sda","device":null,"group":"/b","id":"cgroup#6","weight":0},
  {"pool":"sda","device":"own","group":"device:own","id":"device:253:1","weight":200}]}
 END`)
 	settings, err := tool.Settings(context.Background())
 	want := map[Group]class.Setting{
 		{Tree{Pool: "sda"}, "/a"}:  {Weight: 300, Max: class.Rates{5, 0, 0, 7}, Min: class.Rates{0, 3}, LatencyUS: 2000},
 		{Tree{"sda", "own"}, "/a"}: {},
+		{Tree{Pool: "sda"}, "/b"}:  {Weight: class.Idle},
 	}
 	if err != nil || !reflect.DeepEqual(settings, want) {
 		t.Errorf("%v, %v", settings, err)

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -51,8 +52,6 @@ const (
 	hashSize = 8
 	// queue is how many events wait for the server.
 	queue = 256
-	// eventPatience is how long one is tried.
-	eventPatience = time.Minute
 )
 
 // Events sends events one after another, so that no container waits for the server.
@@ -66,13 +65,13 @@ func NewEvents(client *Client) *Events {
 	return &Events{client, make(chan event, queue)}
 }
 
-// Warn queues a warning, or returns false as the queue is full.  Its name is a hash of its text, so that no event is made
-// twice, not even by a process that is started anew.
+// Warn queues a warning, or returns false as the queue is full.  Its name has a hash of its text, so
+// that no event is made twice, not even by a process that is started anew.
 func (e *Events) Warn(namespace, name, uid, reason, message string) bool {
 	if len(message) > messageMax {
 		message = message[:messageMax]
 	}
-	short := name[:min(len(name), nameMax-1-2*hashSize)]
+	short := strings.TrimRight(name[:min(len(name), nameMax-1-2*hashSize)], "-.")
 	sum := sha256.Sum256([]byte(uid + "\x00" + reason + "\x00" + message))
 	now := time.Now().UTC().Truncate(time.Second)
 	warning := event{
@@ -102,18 +101,21 @@ func (e *Events) Run(ctx context.Context) {
 	}
 }
 
-// send tries until the server has answered.
+// send tries until the server has taken or refused the event, however long it is away.  The queue
+// bounds how many events wait.
 func (e *Events) send(ctx context.Context, next event) {
-	ctx, cancel := context.WithTimeout(ctx, eventPatience)
-	defer cancel()
-	for {
+	said := ""
+	for ctx.Err() == nil {
 		err := e.post(ctx, next)
-		var refused *statusError
-		if err == nil {
+		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if errors.As(err, &refused) && refused.isFinal() || ctx.Err() != nil {
-			log.Printf("cluster: event about pod %s/%s: %v", next.Involved.Namespace, next.Involved.Name, err)
+		if err.Error() != said {
+			said = err.Error()
+			log.Printf("cluster: event about pod %s/%s: %s", next.Involved.Namespace, next.Involved.Name, said)
+		}
+		var refused *statusError
+		if errors.As(err, &refused) && refused.isFinal() {
 			return
 		}
 		select {

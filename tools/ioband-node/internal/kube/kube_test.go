@@ -213,6 +213,18 @@ func TestAFullQueue(t *testing.T) {
 	if first := <-events.wait; len(first.Metadata["name"]) != nameMax {
 		t.Errorf("a name of %d letters", len(first.Metadata["name"]))
 	}
+	events.Warn("shop", strings.Repeat("n-", nameMax/2), "u1", "IobandRefused", "no")
+	if name := last(events.wait).Metadata["name"]; strings.Contains(name, "-.") {
+		t.Errorf("the API server refuses the name %q", name)
+	}
+}
+
+// last empties a channel.
+func last(channel chan event) (latest event) {
+	for len(channel) > 0 {
+		latest = <-channel
+	}
+	return latest
 }
 
 func TestOnlyInACluster(t *testing.T) {

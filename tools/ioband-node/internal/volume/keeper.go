@@ -120,14 +120,15 @@ func wantedVolumes(wanted class.Volume, lvs []volume) []volume {
 	return volumes
 }
 
-// put inserts or wraps.  The pause covers a volume into which ioband does not go itself,
-// such as a snapshot.
+// put inserts or wraps.  It names the volume by its number: udev may not have made the links yet
+// of a volume that LVM has changed without udev, as in a container.  The pause covers a volume into
+// which ioband does not go itself, such as a snapshot.
 func (k *Keeper) put(ctx context.Context, wanted class.Volume, volume volume) {
 	args := []string{wanted.How}
 	if wanted.Pool != "" {
 		args = append(args, "--pool", wanted.Pool)
 	}
-	_, err := k.Tool.Run(ctx, append(args, volume.name)...)
+	_, err := k.Tool.Run(ctx, append(args, volume.number)...)
 	if k.later == nil {
 		k.later = map[string]pause{}
 	}

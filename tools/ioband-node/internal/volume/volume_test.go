@@ -22,7 +22,7 @@ import (
 // tool is an iobandctl that inserts and extracts.
 type tool struct {
 	devices []ioband.Device
-	numbers map[string]string // of volumes by name
+	names   map[string]string // of volumes by number
 	changed func()            // unless nil, called by Run
 	told    []string
 	refuses error
@@ -40,9 +40,9 @@ func (f *tool) Run(_ context.Context, args ...string) ([]byte, error) {
 	case f.refuses != nil:
 		return nil, f.refuses
 	case args[0] == "insert":
-		f.devices = append(f.devices, ioband.Device{Name: name, Number: f.numbers[name], Inserted: true})
+		f.devices = append(f.devices, ioband.Device{Name: f.names[name], Number: name, Inserted: true})
 	case args[0] == "wrap":
-		f.devices = append(f.devices, ioband.Device{Name: "io-" + name, BelowNumber: f.numbers[name]})
+		f.devices = append(f.devices, ioband.Device{Name: "io-" + f.names[name], BelowNumber: name})
 	case args[0] == "extract", args[0] == "unwrap":
 		f.devices = slices.DeleteFunc(f.devices, func(d ioband.Device) bool { return d.Name == name })
 	}
@@ -83,7 +83,7 @@ func rig(t *testing.T, volumes ...class.Volume) (*Keeper, *tool) {
 	mapped(t, "2", "vg2-root", uuid("c"))
 	mapped(t, "3", "vg1-pool-tpool", uuid("d")+"-tpool")
 	mapped(t, "4", "vg1-luks", "CRYPT-LUKS2-x")
-	fake := &tool{numbers: map[string]string{"vg1/pvc-a": "253:0", "vg1/pvc-b": "253:1", "vg2/root": "253:2"}}
+	fake := &tool{names: map[string]string{"253:0": "vg1/pvc-a", "253:1": "vg1/pvc-b", "253:2": "vg2/root"}}
 	return NewKeeper(fake, volumes), fake
 }
 
@@ -106,13 +106,13 @@ func TestNames(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	keeper, fake := rig(t, class.Volume{Match: "vg1/*", How: "insert", Pool: "p"}, class.Volume{Match: "vg2/*", How: "wrap"})
 	keeper.Ensure(context.Background())
-	fake.expect(t, "insert --pool p vg1/pvc-a", "insert --pool p vg1/pvc-b", "wrap vg2/root")
+	fake.expect(t, "insert --pool p 253:0", "insert --pool p 253:1", "wrap 253:2")
 	keeper.Ensure(context.Background())
 	fake.expect(t)
 	// LVM has given the volume a new table: ioband is out, and goes in at once.
 	fake.devices = fake.devices[1:]
 	keeper.Ensure(context.Background())
-	fake.expect(t, "insert --pool p vg1/pvc-a")
+	fake.expect(t, "insert --pool p 253:0")
 }
 
 func TestTheEndWaitsForOneVolume(t *testing.T) {
@@ -120,14 +120,14 @@ func TestTheEndWaitsForOneVolume(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	fake.changed = cancel
 	keeper.Ensure(ctx)
-	fake.expect(t, "insert vg1/pvc-a")
+	fake.expect(t, "insert 253:0")
 }
 
 func TestTheFirstEntryThatFits(t *testing.T) {
 	keeper, fake := rig(t, class.Volume{Match: "vg1/*-a", How: "wrap"}, class.Volume{Match: "vg1/*", How: "insert"})
 	fake.refuses = errors.New("in use")
 	keeper.Ensure(context.Background())
-	fake.expect(t, "wrap vg1/pvc-a", "insert vg1/pvc-b")
+	fake.expect(t, "wrap 253:0", "insert 253:1")
 }
 
 func TestRefusedVolumesAreLeftAloneForAWhile(t *testing.T) {
@@ -135,11 +135,11 @@ func TestRefusedVolumesAreLeftAloneForAWhile(t *testing.T) {
 	fake.refuses = errors.New("in use")
 	keeper.Ensure(context.Background())
 	keeper.Ensure(context.Background())
-	fake.expect(t, "insert vg2/root")
+	fake.expect(t, "insert 253:2")
 	// Another volume of that name is tried at once.
 	mapped(t, "2", "vg2-root", uuid("x"))
 	keeper.Ensure(context.Background())
-	fake.expect(t, "insert vg2/root")
+	fake.expect(t, "insert 253:2")
 }
 
 func TestCommandsAndTheVolumesTheyName(t *testing.T) {
@@ -202,11 +202,11 @@ func TestTheWrapperOfLVM(t *testing.T) {
 	if code := Wrap(socket, "lvm", []string{"lvremove", "-y", "vg1/pvc-a"}); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
-	fake.expect(t, "extract vg1/pvc-a", "insert vg1/pvc-a")
+	fake.expect(t, "extract vg1/pvc-a", "insert 253:0")
 	if code := Wrap(socket, "lvextend", []string{"lvextend", "-L", "2G", "vg1/pvc-b"}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	fake.expect(t, "extract vg1/pvc-b", "insert vg1/pvc-b")
+	fake.expect(t, "extract vg1/pvc-b", "insert 253:1")
 	if code := Wrap(socket, "lvm", []string{"lvs"}); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
@@ -249,7 +249,7 @@ func TestWhileLVMRunsNothingIsInserted(t *testing.T) {
 	keeper.Ensure(context.Background())
 	fake.expect(t)
 	keeper.end(context.Background(), args)
-	fake.expect(t, "insert vg1/pvc-a", "insert vg1/pvc-b")
+	fake.expect(t, "insert 253:0", "insert 253:1")
 }
 
 func TestAWrapperThatDies(t *testing.T) {
@@ -277,7 +277,7 @@ func TestAWrapperThatDies(t *testing.T) {
 			t.Fatal("the keeper waits for a wrapper that has died")
 		}
 	}
-	fake.expect(t, "insert vg1/pvc-a", "extract vg1/pvc-a", "insert vg1/pvc-a")
+	fake.expect(t, "insert 253:0", "extract vg1/pvc-a", "insert 253:0")
 }
 
 // full is a listener without a free file descriptor.

@@ -4,9 +4,9 @@
  *
  *	search [--seed S] [--from NR] [--count N] [--plain] [--without FEATURE,...]
  *		one line for each load: its number, the verdict, its text
- *		with --depth IOS [--split KIB]: with that limit instead of an estimate
  *	search --load TEXT
  *		what each group of it got
+ *	With --depth IOS [--split KIB], both are with that limit instead of an estimate.
  *	search --minimise used|deep|synchronous|idle|over --load TEXT
  *		the same of the simplest load found that is as bad, or worse
  *
@@ -67,13 +67,13 @@ static void run_many(u32 features, u64 seed, u64 from, u64 count,
 }
 
 /* A second: MB, I/Os, or the part of it. */
-static void explain(const struct load *load)
+static void explain(const struct load *load, const struct ioband_depth_limit *fixed)
 {
 	static struct verdict verdict;
 	double unit, seconds;
 	int i;
 
-	judge(load, SIM_AUTO, NULL, &verdict);
+	judge(load, fixed ? SIM_FIXED : SIM_AUTO, fixed, &verdict);
 	print_verdict(0, &verdict, load);
 	seconds = verdict.window_ns / 1e9;
 	unit = seconds * (load->measure == IOBAND_MEASURE_BYTES ? 1e6 :
@@ -236,6 +236,6 @@ int main(int argc, char **argv)
 		die(wrong, "load");
 	if (badness)
 		minimise(&load, badness, MINIMISE_TRIES);
-	explain(&load);
+	explain(&load, fixed.ios ? &fixed : NULL);
 	return 0;
 }

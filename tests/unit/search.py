@@ -366,8 +366,9 @@ def _fixed_part(found: dict[str, Any]) -> str:
         f"with the best share of the worst group, of all that use {FILLED} of none or more.  No\n"
         "administrator could find it: it is another one for each load.\n\n"
         + table(("of the loads", "the estimate", "the best fixed limit of each"), rows)
-        + f"\n\nIn {_percent(found['near'])} of the loads the worst group has at least 0.9 of its "
-        "share with that\nlimit (of a share above 1, 0.9)."
+        + "\n\nWith the estimate, the share of the worst group is at least 0.9 of that with the "
+        f"best fixed\nlimit in {_percent(found['near'])} of the loads (a share above 1 counts as "
+        "1)."
     )
 
 

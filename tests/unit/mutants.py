@@ -835,7 +835,7 @@ MAX = [
 
 DEPTH = [
     Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
-    Mutant("wants-nothing", "s64 wanted = gain_wanted(try)", "s64 wanted = -100"),
+    Mutant("wants-nothing", "s64 wanted = gain_wanted(depth->try)", "s64 wanted = -100"),
     Mutant(
         "winner-swapped",
         "gain->sum > trial->pairs * wanted",
@@ -855,9 +855,8 @@ DEPTH = [
         "gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS",
         "gain = best + 1; false",
     ),
-    Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
-    Mutant("never-contested", "if (gain->sum < -won &&", "if (false &&"),
-    Mutant("contested-by-little", "if (gain->sum < -won &&", "if (gain->sum < 0 &&"),
+    Mutant("bytes-for-all", "return ios;", "return round->bytes;"),
+    Mutant("never-contested", "return won && lost;", "return false;"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]

@@ -187,6 +187,51 @@ static void another_mixture_is_no_gain(void **state)
 	assert_in_range(found_beside(19, 2400000), 5, 6);	/* gain much larger than loss */
 }
 
+/*
+ * Each higher limit of a trial serves fewer bios, and 40 kB more for each of these.  Or it serves
+ * as many again, and 80 kB less for each.  All in all, higher limits serve less.
+ */
+static struct ioband_sample sample_to_and_fro(u32 limit)
+{
+	u64 ios = 2000, bytes = 60000000;
+	u32 at, step = 0;
+
+	for (at = 4; at < limit; at += (at + 1) / 2)
+		step++;
+	bytes -= step * 2000000ULL;
+	if (step % 2) {
+		ios -= 100;
+		bytes += 6000000;
+	}
+	return (struct ioband_sample) {
+		.ns = TICK_NS,
+		.ios = ios,
+		.bytes = bytes,
+		.work = bytes + ios * IOBAND_BIO_BYTES,
+		.max_bytes = 4096,
+		.held_ios = ios,
+		.peak_ios = limit,
+	};
+}
+
+/* The bound on the cost of an I/O is not lowered and raised in turn. */
+static void does_not_grow_to_and_fro(void **state)
+{
+	struct ioband_depth depth;
+	u32 i, most = 0;
+
+	(void)state;
+	ioband_depth_init(&depth);
+	for (i = 0; i < 1000; i++) {
+		const struct ioband_sample sample = sample_to_and_fro(depth.limit.ios);
+
+		ioband_depth_sample(&depth, &sample);
+		most = max(most, depth.limit.ios);
+	}
+	assert_in_range(most, 9, 14);
+	assert_in_range(depth.chosen.ios, 1, 9);
+}
+
 /* A gain of one trial by bytes is not undone by another trial by bios. */
 static void does_not_go_round(void **state)
 {
@@ -346,6 +391,7 @@ int main(int argc, char **argv)
 		TEST(fills_devices_with_mixed_bios),
 		TEST(bios_count_where_bytes_say_nothing),
 		TEST(another_mixture_is_no_gain),
+		TEST(does_not_grow_to_and_fro),
 		TEST(does_not_go_round),
 		TEST(cuts_where_bytes_count),
 		TEST(shares_between_synchronous_readers),

@@ -80,7 +80,8 @@
  * was not full, and the wider limit wins.  On a full device, the next trial has the same bound
  * again, because it is the cost: the narrower limit wins.  Trials with such a result are decided
  * by the throughput at this cost.  (If the wider limit wins in I/Os and loses in bytes, the cost
- * is at least c.)
+ * is at least c.  A bound below that was wrong, and is raised.  It is not lowered again until the
+ * device or the load has changed: the limit would grow with each of both.)
  *
  *	NVMe, limit 9: 66 400 I/Os and 1014 MB a second.  Limit 14: 62 700 and 1310, since a
  *	reader of 64 KiB with weight 10 at last gets a slot.  They are equal at c = 80 KB.  No
@@ -433,8 +434,9 @@ static bool depth_mixed_wins(struct ioband_depth *depth, s64 wanted)
 
 	if (gain >= 0)
 		return gain > wanted;
-	if (3 * min(old, cost) > 2 * max(old, cost))
+	if (3 * min(old, cost) > 2 * max(old, cost) || (depth->io_raised && cost < old))
 		return false;
+	depth->io_raised |= cost > old;
 	depth->io_bytes = cost;
 	return true;
 }
@@ -580,6 +582,7 @@ static void depth_end_pause_round(struct ioband_depth *depth, u64 rate)
 	depth->peak_ios = max(depth->peak_ios, depth->round.peak_ios);
 	if (depth_has_changed(depth, rate)) {
 		depth->io_bytes = IOBAND_IO_BYTES_MAX;
+		depth->io_raised = false;
 		depth->try = IOBAND_TRY_MORE;
 		depth->stood = 0;
 		depth->pause_ns = 0;

@@ -160,6 +160,7 @@ struct ioband_trial {
  * @trial: see &struct ioband_trial
  * @round: completions of this round so far
  * @io_bytes: bound on the cost of an I/O, in bytes
+ * @io_raised: it was raised, and is not lowered any more
  * @max_bytes: size of the largest bio in the last round
  * @pressed: in the last round, the limit kept bios queued for part of the time, and the
  *	device hardly ever drained
@@ -180,6 +181,7 @@ struct ioband_depth {
 	struct ioband_trial trial;
 	struct ioband_sample round;
 	u32 io_bytes;
+	bool io_raised;
 	u32 max_bytes;
 	bool pressed;
 	bool full;

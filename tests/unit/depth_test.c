@@ -154,6 +154,20 @@ static void bios_count_where_bytes_say_nothing(void **state)
 	}
 }
 
+/* A tick in which the limit kept bios queued all the time. */
+static struct ioband_sample full_sample(u32 limit, u64 ios, u64 bytes, u32 max_bytes)
+{
+	return (struct ioband_sample) {
+		.ns = TICK_NS,
+		.ios = ios,
+		.bytes = bytes,
+		.work = bytes + ios * IOBAND_BIO_BYTES,
+		.max_bytes = max_bytes,
+		.held_ios = ios,
+		.peak_ios = limit,
+	};
+}
+
 /* The limit found if a limit above 4 serves so many bios and bytes in a tick. */
 static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 {
@@ -164,15 +178,8 @@ static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 	for (i = 0; i < 1000; i++) {
 		const bool wide = depth.limit.ios > 4;
 		const u64 ios = wide ? wide_ios : 20, bytes = wide ? wide_bytes : 2000000;
-		const struct ioband_sample sample = {
-			.ns = TICK_NS,
-			.ios = ios,
-			.bytes = bytes,
-			.work = bytes + ios * IOBAND_BIO_BYTES,
-			.max_bytes = 262144,
-			.held_ios = ios,
-			.peak_ios = depth.limit.ios,
-		};
+		const struct ioband_sample sample =
+			full_sample(depth.limit.ios, ios, bytes, 262144);
 
 		ioband_depth_sample(&depth, &sample);
 	}
@@ -188,8 +195,8 @@ static void another_mixture_is_no_gain(void **state)
 }
 
 /*
- * Each higher limit of a trial serves fewer bios, and 40 kB more for each of these.  Or it serves as
- * many again, and 80 kB less for each.  All in all, higher limits serve less.
+ * Each higher limit of a trial serves fewer bios, and 40 kB more for each of these.  Or it serves
+ * as many again, and 80 kB less for each.  All in all, higher limits serve less.
  */
 static struct ioband_sample sample_to_and_fro(u32 limit)
 {
@@ -203,15 +210,7 @@ static struct ioband_sample sample_to_and_fro(u32 limit)
 		ios -= 100;
 		bytes += 6000000;
 	}
-	return (struct ioband_sample) {
-		.ns = TICK_NS,
-		.ios = ios,
-		.bytes = bytes,
-		.work = bytes + ios * IOBAND_BIO_BYTES,
-		.max_bytes = 4096,
-		.held_ios = ios,
-		.peak_ios = limit,
-	};
+	return full_sample(limit, ios, bytes, 4096);
 }
 
 /* The bound on the cost of an I/O is not lowered and raised in turn. */

@@ -888,9 +888,8 @@ DEPTH = [
     ),
     Mutant("bytes-for-all", "return ios;", "return round->bytes;"),
     Mutant("never-contested", "return won && lost;", "return false;"),
-    Mutant("contested-by-little", "gain->sum < -pairs * wanted / 2", "gain->sum < 0"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
-    Mutant("to-and-fro", "|| (depth->io_raised && cost < old)", ""),
+    Mutant("to-and-fro", " || (depth->io_raised && cost < old)", ""),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]
 

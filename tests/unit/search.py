@@ -368,8 +368,9 @@ def _fixed_part(found: dict[str, Any]) -> str:
         f"with the best share of the worst group, of all that use {FILLED} of none or more.  No\n"
         "administrator could find it: it is another one for each load.\n\n"
         + table(("of the loads", "the estimate", "the best fixed limit of each"), rows)
-        + "\n\nWith the estimate, the worst group gets at least 0.9 of what it gets with the best "
-        f"fixed limit\nin {_percent(found['near'])} of the loads (a share above 1 counts as 1)."
+        + "\n\nWith the estimate, the share of the worst group is at least 0.9 of that with the "
+        f"best fixed\nlimit in {_percent(found['near'])} of the loads (a share above 1 counts as "
+        "1)."
     )
 
 

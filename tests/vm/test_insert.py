@@ -120,7 +120,7 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
         pass
 
 
-def test_a_volume_whose_nodes_are_missing(tool: Tool, volumes: Volumes) -> None:
+def test_a_volume_without_nodes(tool: Tool, volumes: Volumes) -> None:
     """They are, after LVM has changed the volume in a container, without udev."""
     guest = tool.guest
     volumes.group.create("data", 16)

@@ -34,7 +34,7 @@ def test_apply_weights(host: Fake) -> None:
     ]
 
 
-def test_who_speaks_for_the_tree_of_a_pool(fake: Fake) -> None:
+def test_the_device_that_messages_of_a_pool_are_sent_to(fake: Fake) -> None:
     """Do not use a device with a tree of its own: the message would apply to that tree."""
     fake.device("a", "253:1", "sda", "device+cgroup")
     fake.device("b", "253:2", "sda")

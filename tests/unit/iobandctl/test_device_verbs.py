@@ -58,7 +58,7 @@ def test_resize(fake: Fake) -> None:
     assert "there is no device 'nope'" in fake.run("resize", "nope", rc=3)
 
 
-def test_check_of_a_device_whose_disk_is_gone(fake: Fake) -> None:
+def test_check_of_a_device_without_its_disk(fake: Fake) -> None:
     fake.device("gone", "253:6", "sda")
     fake.run("check", "--json", rc=1)
     (rows,) = json.loads(fake.printed).values()

@@ -193,7 +193,7 @@ def told_of_presets(host: Fake, dump: str) -> list[str]:
     return host.told("preset")
 
 
-def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> None:
+def test_a_new_group_has_no_more_than_before_and_after(fake: Fake) -> None:
     """Reductions precede increases, with maxima around them, and removed paths are last."""
     fake.minor = 1
     fake.device("one", "253:1", "sda")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl watch on a fake kernel."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -47,8 +48,11 @@ class Watcher:
     @property
     def watches(self) -> int:
         """The number of its inotify watches."""
-        infos = Path(f"/proc/{self.process.pid}/fdinfo").iterdir()
-        return sum(info.read_text().count("inotify wd:") for info in infos)
+        count = 0
+        for info in Path(f"/proc/{self.process.pid}/fdinfo").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile, as a cgroup's file is
+                count += info.read_text().count("inotify wd:")
+        return count
 
     @property
     def cpu_s(self) -> float:

@@ -83,11 +83,12 @@
  * is at least c.  A bound below that was wrong, and is raised.  It is not lowered again until the
  * device or the load has changed: the limit would grow with each of both.)
  *
- *	NVMe, limit 9: 66 400 I/Os and 1014 MB a second.  Limit 14: 62 700 and 1310, since a
- *	reader of 64 KiB with weight 10 at last gets a slot.  They are equal at c = 80 KB.  No
- *	bound is known yet, so 14 wins.  21 against 14: c = 68 KB, not much less: 14 stays.
+ *	NVMe, splits of 16 KiB (search --load "nvme; 100 4K*1; 1000 16K*9; 10 64K*8").  Limit
+ *	9: 66 500 I/Os and 1006 MB a second.  Limit 14: 63 900 and 1318, since the reader of 64
+ *	KiB at last gets a slot.  They are equal at c = 117 KB.  No bound is known yet, so 14
+ *	wins.  Limit 21: 61 800 and 1650, at this c 1 % more: 14 stays.
  *
- *	Volume of 64 I/Os at a time, limit 90.  Limit 135: as many I/Os, but 42 % more
+ *	Volume of 64 I/Os at a time, limit 90.  Limit 135 completes as many I/Os, but more
  *	bytes, as large bios have taken the places of small ones.  No c is too high: 90 stays.
  *
  * Light loads.  In a trial of less, the limit is two thirds of the peak in flight.  The device

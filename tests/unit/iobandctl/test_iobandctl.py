@@ -5,7 +5,6 @@ All is built with the address and undefined-behaviour sanitizers.
 """
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -62,7 +61,6 @@ def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
 
 
 @pytest.mark.long("compiles all of iobandctl with clang")
-@pytest.mark.skipif(not shutil.which("clang"), reason="scripts/setup fuzz installs clang")
 def test_fuzz_by_coverage(tmp_path: Path) -> None:
     """The fuzzer of "make fuzz" is built, and mutates the texts of each corpus."""
     program = coverage_fuzz.build()

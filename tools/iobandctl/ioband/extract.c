@@ -2,7 +2,6 @@
 /* ioband taken out of a device that it was inserted into. */
 #include "host/blockage.h"
 #include "host/lock.h"
-#include "ioband/extract.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
@@ -16,7 +15,7 @@ static int report(const struct under *under, const char *what, int error)
 /* With its last user the hidden device goes, and should that have failed, now. */
 static void drop_hidden(const struct under *under)
 {
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 
 	if (mapper_state(under->hidden, &hidden) && !hidden.open_count &&
 	    mapper_remove(under->hidden, true) &&
@@ -40,8 +39,7 @@ static int swap_back(const struct under *under, const struct mapped_table *own,
 	error = swap_tables(&swap, &problem);
 	if (!error)
 		return EXIT_OK;
-	return fail(exit_code_of(-error),
-		    "cannot switch to the own table of %s: %s", under->name,
+	return fail(exit_code_of(-error), "cannot switch to the own table of %s: %s", under->name,
 		    problem.text);
 }
 
@@ -53,8 +51,7 @@ static int give_back(const struct under *under)
 	kmsg_mark();
 	if (!error)
 		error = mapper_table(under->name, &ioband);
-	code = error ? report(under, "read the tables of", error) :
-		       swap_back(under, &own, &ioband);
+	code = error ? report(under, "read the tables of", error) : swap_back(under, &own, &ioband);
 	mapper_table_free(&own);
 	mapper_table_free(&ioband);
 	if (code != EXIT_OK)
@@ -91,12 +88,9 @@ static int extract_locked(const char *name, bool *had_it)
 	return EXIT_OK;
 }
 
-/**
- * extract_from() - take ioband out of one device
- * @name: its name
+/*
+ * Take ioband out of one device.
  * @had_it: set to false if it was not in it
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int extract_from(const char *name, bool *had_it)
 {

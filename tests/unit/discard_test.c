@@ -5,6 +5,7 @@
 #include "cases.h"
 #include "sched/core.h"
 #include "sched/discard.h"
+#include "sched/min.h"
 
 #include <linux/time64.h>
 
@@ -283,10 +284,27 @@ static void a_delayed_leaf_does_not_delay_discards(void **state)
 	writer.apart_dirs = 1 << IOBAND_DIR_WRITE;
 	assert_false(ioband_core_may_discard(&core, &writer, 1));
 	writer.apart_dirs = 0;
+	list_move(&reader.below, &core.below.leaves);
 	reader.apart_dirs = 1 << IOBAND_DIR_WRITE;
 	assert_false(ioband_core_may_discard(&core, &writer, 1));
 	reader.apart_dirs = 1 << IOBAND_DIR_READ;
 	assert_true(ioband_core_may_discard(&core, &writer, 1));
+}
+
+/* A minimum that is due goes before shares, also while none of its bios is shown to the core. */
+static void a_minimum_that_is_due_discards(void **state)
+{
+	static const struct ioband_rates rates = { .bytes[IOBAND_DIR_WRITE] = MIB };
+	struct ioband_min minimum;
+
+	(void)state;
+	setup_rivals();
+	ioband_core_charge_discard(&core, &writer, MIB);
+	assert_false(ioband_core_may_discard(&core, &writer, 1));
+	ioband_min_init(&minimum);
+	ioband_min_set(&core, &writer.ent, &minimum, &rates, 1, 1);
+	assert_true(ioband_core_may_discard(&core, &writer, 1));
+	ioband_min_remove(&core, &writer.ent);
 }
 
 /* A reader that waits to discard keeps its think time, and so its place. */
@@ -325,6 +343,7 @@ int main(int argc, char **argv)
 		TEST(bios_beside_discards_do_not_delay_these),
 		TEST(the_wait_of_a_discard_is_no_think_time),
 		TEST(a_delayed_leaf_does_not_delay_discards),
+		TEST(a_minimum_that_is_due_discards),
 	};
 
 	return run_cases(cases, argc, argv);

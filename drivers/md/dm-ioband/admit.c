@@ -33,8 +33,8 @@
  * Some bios delay other tasks: swap, memory reclaim, and metadata of a file system.  They are
  * dispatched at once.  Metadata that a task reads for itself, and bios of a dying task, are
  * dispatched at once as well, but only up to a debt.  Otherwise a group with no other I/O would get
- * the whole device.  That does not hold for discards, which may occupy the device for long.  Those
- * that delay other tasks are dispatched out of turn too, one split after the other.
+ * the whole device.  Discards may occupy the device for long.  Discards of a dying task wait for
+ * their turn.  Discards that the system waits for are dispatched out of turn, split by split.
  *
  * Context: Process, of the submitter.
  *

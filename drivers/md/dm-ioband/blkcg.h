@@ -9,7 +9,7 @@
 
 /*
  * Does a task submit the bio for itself?  Direct writes have these flags, writeback by a task has
- * not.  Bios without data count as direct writes.
+ * not.  Bios without data count as writeback.
  */
 static inline bool ioband_blkcg_is_direct(const struct bio *bio)
 {

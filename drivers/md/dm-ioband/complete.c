@@ -114,7 +114,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 	describe(&done, io, &bill, ktime_get_ns());
 	spin_lock_irqsave(&pool->lock, flags);
 	if (unlikely(bill.no_data)) {
-		/* They were in flight beside it.  The next split is dispatched after its end. */
+		/* Gathered bios were in flight beside it.  Its next split begins after its end. */
 		ioband_gather_pass(pool, done.now_ns);
 		ioband_split_end_discard(io, ioband_bio_of(io), bytes, status, done.now_ns);
 	}

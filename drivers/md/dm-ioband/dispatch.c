@@ -110,6 +110,8 @@ static void wait_for_others(struct ioband_stream *stream)
 	struct ioband_pool *pool = stream->group->pool;
 
 	list_move_tail(&stream->discard_wait, &pool->discarders);
+	if (!stream->leaf.inflight)
+		stream->leaf.done_ns = 0;	/* the time of the wait is no think time */
 	ioband_core_withdraw(&pool->core, &stream->leaf, stream_dirs(stream));
 }
 
@@ -292,9 +294,30 @@ static enum ioband_dir next_dir(struct ioband_stream *stream, u8 dirs)
 	return IOBAND_DIR_READ;
 }
 
+/* Has the next split of a bio without data waited for long? */
+static bool discard_is_late(const struct ioband_stream *stream, struct bio *bio, u64 now_ns)
+{
+	return now_ns >
+	       max(ioband_io_of(bio)->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS;
+}
+
+/* Does another stream wait for the end of all bios without data, and has it waited for long? */
+static bool discard_is_late_elsewhere(struct ioband_stream *stream, u64 now_ns)
+{
+	struct list_head *waiting = &stream->group->pool->discarders;
+	struct ioband_stream *first;
+	struct bio *bio;
+
+	first = list_first_entry_or_null(waiting, struct ioband_stream, discard_wait);
+	if (!first || first == stream)
+		return false;
+	bio = next_held(first, IOBAND_KEPT_NO_DATA);
+	return bio && discard_is_late(first, bio, now_ns);
+}
+
 /*
  * May the next split of a bio without data be dispatched in turn?  Those in flight are expected to
- * take @us.  If it is skipped, too.
+ * take @us.  Also true if its device is blocked: then the caller skips the bio.
  */
 static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 us, u64 now_ns)
 {
@@ -302,7 +325,8 @@ static bool may_discard(struct ioband_stream *stream, struct bio *bio, u64 us, u
 
 	return io->target->member->stall_dev.blocked ||
 	       (ioband_split_may_discard(io, bio, us) &&
-		(now_ns > max(io->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS ||
+		!(us && discard_is_late_elsewhere(stream, now_ns)) &&
+		(discard_is_late(stream, bio, now_ns) ||
 		 ioband_core_may_discard(&stream->group->pool->core, &stream->leaf, now_ns)));
 }
 
@@ -347,8 +371,10 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		wait_for_worker(stream, waiting);
 		return false;
 	}
-	if (kept == IOBAND_KEPT_NO_DATA)
+	if (unlikely(kept == IOBAND_KEPT_NO_DATA)) {
 		stream->discard_ns = now_ns;
+		list_del_init(&stream->discard_wait);
+	}
 	settle_split(io, bio, now_ns);
 	if (io->split_bytes)
 		last = bill_split(io, bio);
@@ -400,30 +426,31 @@ static bool release_split_now(struct ioband_io *io, struct bio *bio, u64 now_ns)
  */
 static void release_discards(struct ioband_pool *pool, u64 now_ns)
 {
-	struct bio_list left = pool->discards;
+	struct bio_list tried = BIO_EMPTY_LIST;
+	u32 tries = IOBAND_PARK_IOS;
 	struct bio *bio;
 	u64 us;
 
-	if (likely(bio_list_empty(&left)))
+	if (likely(bio_list_empty(&pool->discards)))
 		return;
-	bio_list_init(&pool->discards);
-	while ((us = ioband_split_discards_us(pool)) < IOBAND_DISCARD_US &&
-	       (bio = bio_list_pop(&left))) {
+	us = ioband_split_discards_us(pool);
+	while (tries-- && us < IOBAND_DISCARD_US && (bio = bio_list_pop(&pool->discards))) {
 		struct ioband_io *io = ioband_io_of(bio);
-		const bool may = ioband_split_may_discard(io, bio, us);
 
-		if (may)
-			settle_split(io, bio, now_ns);
-		if (!may || io->admitted + io->split_bytes < io->bytes)
-			bio_list_add(&pool->discards, bio);
-		if (may)
-			release_split_now(io, bio, now_ns);
+		if (!ioband_split_may_discard(io, bio, us)) {
+			bio_list_add(&tried, bio);
+			continue;
+		}
+		settle_split(io, bio, now_ns);
+		if (io->admitted + io->split_bytes < io->bytes)
+			bio_list_add(&tried, bio);
+		release_split_now(io, bio, now_ns);
+		us = ioband_split_discards_us(pool);
 	}
-	bio_list_merge_head(&left, &pool->discards);
-	pool->discards = left;
+	bio_list_merge(&pool->discards, &tried);
 }
 
-/* Let the core know of the bios without data that may be dispatched again. */
+/* Let the core know of bios without data that may be dispatched again, all of them together. */
 static void show_discards(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_stream *stream, *next;
@@ -433,15 +460,17 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
 	if (likely(list_empty(&pool->discarders)))
 		return;
 	us = ioband_split_discards_us(pool);
-	if (us >= IOBAND_DISCARD_US)
-		return;
 	list_for_each_entry_safe(stream, next, &pool->discarders, discard_wait) {
+		if (us >= IOBAND_DISCARD_US)
+			return;
 		bio = next_held(stream, IOBAND_KEPT_NO_DATA);
 		if (bio && !may_discard(stream, bio, us, now_ns))
 			continue;
 		list_del_init(&stream->discard_wait);
-		if (bio)
-			ioband_core_wait_again(&pool->core, &stream->leaf, now_ns);
+		if (!bio)
+			continue;
+		us += ioband_split_expect_us(ioband_io_of(bio), bio);
+		ioband_core_wait_again(&pool->core, &stream->leaf, now_ns);
 	}
 }
 

@@ -236,9 +236,9 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	learn_rate(pool);
 	/*
 	 * Discard the sample if a minimum or a latency target throttled others, if the limit was
-	 * reduced, or if a device was silent when it began.  No trial lasts as long as a discard.
+	 * reduced, or if a device has been silent.  No trial lasts as long as a discard.
 	 */
-	if (pool->core.late || reduced || pool->stall.silent_ios ||
+	if (pool->core.late || reduced || pool->stall.silent_ns > pool->sampled_ns ||
 	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
@@ -317,6 +317,7 @@ static void tick_shared(struct ioband_pool *pool)
 static void tick_open(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
+	bool may_hang;
 	u32 inflight;
 	u64 now_ns;
 
@@ -334,9 +335,10 @@ static void tick_open(struct ioband_pool *pool)
 	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
-	if (pool->lost.inflight)	/* the device of one may hang */
+	may_hang = pool->lost.inflight || ioband_stall_is_silent(&pool->stall);
+	if (may_hang)
 		ioband_state_apply(pool, now_ns);
-	if (pool->lost.inflight || !list_empty(&pool->discarders) ||
+	if (may_hang || !list_empty(&pool->discarders) ||
 	    !bio_list_empty(&pool->discards))
 		ioband_dispatch(pool, now_ns);
 	spin_unlock_irq(&pool->lock);

@@ -139,6 +139,21 @@ u64 ioband_split_discards_us(const struct ioband_pool *pool)
 }
 
 /**
+ * ioband_split_expect_us() - the time that the next split of a bio without data is expected to take
+ * @io: per-bio data
+ * @bio: the bio
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: time, us; at least 1.
+ */
+u64 ioband_split_expect_us(const struct ioband_io *io, const struct bio *bio)
+{
+	return ioband_discard_expect_us(discard_of(io, bio), granularity_of(io),
+					discard_bytes(io, bio, discard_begun(io)));
+}
+
+/**
  * ioband_split_may_discard() - may the next split of a bio without data be dispatched
  * @io: per-bio data
  * @bio: the bio
@@ -150,12 +165,9 @@ u64 ioband_split_discards_us(const struct ioband_pool *pool)
  */
 bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio, u64 us)
 {
-	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
-
 	if (io->split_bytes && io->admitted != io->bytes - io->unfinished)
 		return false;
-	return !us || us + ioband_discard_expect_us(discard_of(io, bio), granularity_of(io),
-						    bytes) <= IOBAND_DISCARD_US;
+	return !us || us + ioband_split_expect_us(io, bio) <= IOBAND_DISCARD_US;
 }
 
 /**
@@ -169,11 +181,11 @@ bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio,
 void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64 now_ns)
 {
 	struct ioband_member *member = io->target->member;
-	const u32 bytes = discard_bytes(io, bio, discard_begun(io));
 
-	io->split_bytes = bytes;
-	io->expect_us = ioband_discard_expect_us(discard_of(io, bio), granularity_of(io), bytes);
+	io->expect_us = ioband_split_expect_us(io, bio);
+	io->split_bytes = discard_bytes(io, bio, discard_begun(io));
 	member->discard_us += io->expect_us;
+	member->stall_dev.discard_ios++;
 	ioband_discard_begin(&member->pool->lost, now_ns);
 }
 
@@ -197,6 +209,7 @@ void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 b
 	u32 charge;
 
 	member->discard_us -= io->expect_us;
+	member->stall_dev.discard_ios--;
 	charge = ioband_discard_end(lost, now_ns, &lost_ns);
 	if (likely(!status))
 		ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,

@@ -111,8 +111,7 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
 	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
-	/* Discards of other devices wait for one in flight, whatever the limit. */
-	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns || pool->lost.inflight,
+	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, pool->lost.inflight,
 				       now_ns)))
 		ioband_dispatch_unpark(pool, now_ns);
 	if (limit_ios < U32_MAX)
@@ -156,7 +155,7 @@ void ioband_state_share(struct ioband_pool *pool)
 /**
  * ioband_state_open() - enter the open state, in which only a maximum throttles bios
  * @pool: pool in the shared state; its queued bios are dispatched, except bios that wait for a
- *	maximum, a blocked device or a worker
+ *	maximum, a blocked device or a worker, and bios without data
  * @now_ns: time
  *
  * Context: Under the pool's lock.

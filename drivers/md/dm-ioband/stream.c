@@ -172,7 +172,8 @@ static void stream_free(struct ioband_stream *stream)
 {
 	struct ioband_group *group = stream->group;
 
-	WARN_ON_ONCE(!ioband_core_leaf_is_idle(&stream->leaf) || stream->leaf.inflight);
+	WARN_ON_ONCE(!ioband_core_leaf_is_idle(&stream->leaf) || stream->leaf.inflight ||
+		     !list_empty(&stream->discard_wait));
 	ioband_core_remove_leaf(&group->pool->core, &stream->leaf);
 	list_del(&stream->streams);
 	if (stream_is_run(stream))

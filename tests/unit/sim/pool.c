@@ -133,7 +133,7 @@ void pool_look(struct sim_pool *pool, u32 limit_ios, u64 slice_ns)
 	const u64 now_ns = pool->clock->now_ns;
 	struct sim_leaf *leaf;
 
-	if (!ioband_stall_look(&pool->stall, limit_ios, slice_ns, now_ns))
+	if (!ioband_stall_look(&pool->stall, limit_ios, slice_ns, false, now_ns))
 		return;
 	while ((leaf = pool->parked)) {
 		pool->parked = leaf->next_parked;

@@ -118,7 +118,7 @@ static void state_note_open(struct sim_pool *pool)
 static void state_learn(struct sim_pool *pool, bool reduced)
 {
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
-	if (pool->core.late || reduced || pool->stall.silent_ios)
+	if (pool->core.late || reduced || pool->stall.silent_ns > pool->sampled_ns)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)
 		ioband_depth_sample(&pool->depth, &pool->tick);

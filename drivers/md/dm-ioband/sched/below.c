@@ -166,7 +166,10 @@ static void leaf_update(struct ioband_core *core, struct ioband_leaf *leaf)
 			      dirs);
 }
 
-/* The search for the limit of the pool must not compare rates from before with rates after. */
+/*
+ * Leaves that are apart come first in the list.  The search for the limit of the pool must not
+ * compare rates from before with rates after.
+ */
 static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      bool apart)
 {
@@ -178,6 +181,10 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	if (inflight)
 		core->below.flows += apart ? -1 : 1;
 	core->late = true;
+	if (apart)
+		list_move(&leaf->below, &core->below.leaves);
+	else if (!leaf->apart_dirs)
+		list_move_tail(&leaf->below, &core->below.leaves);
 	if (!apart)
 		ioband_tree_forget_lag(leaf);
 	leaf_update(core, leaf);
@@ -259,6 +266,16 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 			set_apart(core, leaf, dir, false);
 }
 
+/* A leaf is idle: its next trips have nothing to do with the last ones. */
+static void leave(struct ioband_leaf *leaf)
+{
+	int dir;
+
+	list_del_init(&leaf->below);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		leaf->flows[dir] = (struct ioband_flow) {};
+}
+
 /**
  * ioband_below_remove() - forget a leaf
  * @core: scheduler
@@ -267,7 +284,7 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_below_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	end_apart(core, leaf);
-	list_del_init(&leaf->below);
+	leave(leaf);
 	if (core->below.probe == leaf)
 		core->below.probe = NULL;
 }
@@ -296,9 +313,12 @@ u32 ioband_below_busy(const struct ioband_core *core, const struct ioband_ent *e
 	const struct ioband_leaf *leaf;
 	u32 busy = 0;
 
-	list_for_each_entry(leaf, &core->below.leaves, below)
+	list_for_each_entry(leaf, &core->below.leaves, below) {
+		if (!leaf->apart_dirs)
+			break;
 		busy += leaf->state != IOBAND_LEAF_IDLE && leaf_is_apart(leaf) &&
 			ent_is_below(&leaf->ent, ent);
+	}
 	return busy;
 }
 
@@ -348,7 +368,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 		    (leaf->apart_dirs && ioband_min_covers(leaf)))
 			end_apart(core, leaf);
 		if (!leaf->inflight && !leaf->dirs)
-			list_del_init(&leaf->below);
+			leave(leaf);
 		for (dir = 0; dir < IOBAND_NR_DIRS && applies; dir++)
 			slow_ios += flow_look(core, leaf, dir, now_ns);
 		if (leaf->full_dirs)

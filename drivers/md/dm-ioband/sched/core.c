@@ -657,9 +657,9 @@ static bool ent_has_rivals(const struct ioband_core *core, const struct ioband_e
  * @now_ns: time
  *
  * It may occupy the whole device.  So its leaf, and each group above, must not lead the siblings
- * that have bios queued or in flight, or are anticipated, by more than its last bio.  A leaf with a
- * minimum that is due, or a slice, was chosen already.  Where a device does not answer, the lead of
- * others may never change.
+ * that have bios queued or in flight, or are anticipated, by more than its last bio.  That does not
+ * hold for a leaf with a minimum that is due, nor with slices.  Where a device does not answer, the
+ * lead of others may never change.
  *
  * Return: true if so.  Otherwise the next dispatch of a sibling, or the end of a grace period
  * (ioband_core_discard_wake()), may change the answer.
@@ -671,6 +671,9 @@ bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf 
 	if (core->slice_ns || core->min_ent || core->stalled || core->stuck_ios)
 		return true;
 	core_expire(core, now_ns);
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->min && ioband_min_is_due(ent->min, IOBAND_DIR_WRITE, now_ns))
+			return true;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (vtime_before(ent->parent->vnow + ent->advance, ent->vtime) &&
 		    ent_has_rivals(core, ent))

@@ -134,6 +134,19 @@ static u64 min_wanted_ns(const struct ioband_min *minimum, u64 dirs)
 			  dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir)));
 }
 
+/**
+ * ioband_min_is_due() - would a bio be served for a minimum
+ * @minimum: minimum at or above its leaf
+ * @dir: its direction
+ * @now_ns: time
+ *
+ * Return: true if so, whether such a bio is shown to the scheduler or not.
+ */
+bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns)
+{
+	return dir_due_ns(minimum, dir) <= now_ns;
+}
+
 /* Directions with a minimum, as halves of &ioband_ent.waiting. */
 static u64 min_dirs(const struct ioband_min *minimum)
 {
@@ -374,7 +387,7 @@ static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now
  * ioband_min_pick() - choose between service for a minimum and service by weight
  * @core: scheduler, without slices
  * @now_ns: time
- * @ios: result: bios that count against @limit
+ * @ios: bios in flight that count; result: those that count against @limit
  * @limit: result: in-flight limit of that service
  *
  * Looks at all minima that are due without a bio to dispatch, because all their bios are in
@@ -387,6 +400,7 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 {
 	const u64 late_ns = core_late_ns(core, now_ns);
 	struct ioband_min *minimum = NULL;
+	const u32 counted_ios = *ios;
 	u64 dirs;
 
 	*ios = core->min_ios;
@@ -400,7 +414,7 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 	core->late |= late_ns && *ios < *limit;
 	core->apart = late_ns || (!core->stuck_ios &&
 				  now_ns < core->min_last_ns + IOBAND_MIN_LATE_NS);
-	*ios = ioband_tree_counted_ios(core);
+	*ios = counted_ios;
 	if (core->apart)
 		*ios -= min(*ios, core->min_ios);
 	*limit = core->limit_ios;

@@ -14,6 +14,7 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent);
 void ioband_min_recount(struct ioband_core *core, u32 ios);
 bool ioband_min_covers(const struct ioband_leaf *leaf);
+bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns);
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		       const struct ioband_bill *bill, u64 now_ns);
 void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum);

@@ -25,7 +25,9 @@
  * If it completes, so may the next one, and after IOBAND_SILENT_NS the silent device is known
  * to hang.  If it does not, its device is soon silent too.  So a stall costs a bio for each
  * device that had none in flight when it began, at most.  With slices it is not the limit but
- * the slice that lets no other device go on: the pool probes while any device is silent.
+ * the slice that lets no other device go on: the pool probes while any device is silent.  A
+ * discard lets no discard of another device go on, whatever the limit.  Then the silent device is
+ * left alone as in a probe, but the limit of the others stays.
  *
  *	limit 32; a hangs, and has 32 in flight; b has bios queued
  *	0.5 s	a is silent; b may have one bio, then the next one
@@ -121,35 +123,44 @@ static bool dev_is_left(const struct ioband_stall_dev *stall_dev, const struct i
  * ioband_stall_look() - find out which devices do not answer
  * @stall: the pool
  * @limit_ios: how many bios may be in flight
- * @turns: devices may be kept waiting by something else than the limit
+ * @slices: a slice may keep devices waiting, whatever the limit
+ * @discards: a discard may keep discards of other devices waiting, whatever the limit
  * @now_ns: time
  *
  * To be called every few milliseconds while bios are in flight, and whenever the limit changes.
  *
  * Return: true if a device is not blocked any more.
  */
-bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns)
+bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, bool discards,
+		       u64 now_ns)
 {
-	bool others = false, unblocked = false;
+	bool others = false, unblocked = false, left_alone;
 	struct ioband_stall_dev *stall_dev;
 
 	stall->stuck_ios = 0;
 	stall->silent_ios = 0;
+	stall->silent = false;
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
+		const u32 ios = stall_dev->inflight_ios - stall_dev->discard_ios;
 		const bool silent = dev_is_silent(stall_dev, now_ns);
 
 		stall_dev->hangs |= silent && dev_is_left(stall_dev, stall);
 		if (stall_dev->hangs)
-			stall->stuck_ios += stall_dev->inflight_ios;
+			stall->stuck_ios += ios;
 		else if (silent)
-			stall->silent_ios += stall_dev->inflight_ios;
+			stall->silent_ios += ios;
 		else
 			others = true;
+		stall->silent |= silent && !stall_dev->hangs;
 	}
-	stall->probing = others && stall->silent_ios && (turns || stall->silent_ios >= limit_ios);
+	if (stall->silent)
+		stall->silent_ns = now_ns;
+	others &= stall->silent;
+	stall->probing = others && (slices || stall->silent_ios >= limit_ios);
+	left_alone = stall->probing || (others && discards);
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
 		const bool blocked =
-			stall_dev->hangs || (stall->probing && dev_is_silent(stall_dev, now_ns));
+			stall_dev->hangs || (left_alone && dev_is_silent(stall_dev, now_ns));
 
 		unblocked |= stall_dev->blocked && !blocked;
 		stall_dev->blocked = blocked;
@@ -169,5 +180,5 @@ void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *co
 		ioband_core_set_limit(core, 1, stall->stuck_ios + stall->silent_ios);
 	else
 		ioband_core_set_limit(core, limit_ios, stall->stuck_ios);
-	core->stalled = stall->silent_ios;
+	core->stalled = stall->silent;
 }

@@ -16,6 +16,7 @@
  * struct ioband_stall_dev - does a device answer
  * @stall_devs: place among the devices of its pool
  * @inflight_ios: of the core's bios in flight, those of this device; may be read at any time
+ * @discard_ios: those of them without data; they do not count in the limit
  * @moved_ns: when one was last admitted while none was in flight, or completed
  * @hangs: the pool has gone on without it for long; until it completes a bio
  * @blocked: bios for it are not dispatched in turn until then
@@ -23,6 +24,7 @@
 struct ioband_stall_dev {
 	struct list_head stall_devs;
 	u32 inflight_ios;
+	u32 discard_ios;
 	u64 moved_ns;
 	bool hangs;
 	bool blocked;
@@ -33,16 +35,20 @@ struct ioband_stall_dev {
  * @stall_devs: the devices
  * @done_ns: when one of them has last completed a bio
  * @resumed_ns: when one of them did so after a silence of all
+ * @silent_ns: when a device was last found to be silent
  * @stuck_ios: in flight at devices that hang; they do not count in the limit
  * @silent_ios: in flight at others that are silent; they count
+ * @silent: such a device is silent
  * @probing: to find out which of both they are, others may have one bio beyond the limit
  */
 struct ioband_stall {
 	struct list_head stall_devs;
 	u64 done_ns;
 	u64 resumed_ns;
+	u64 silent_ns;
 	u32 stuck_ios;
 	u32 silent_ios;
+	bool silent;
 	bool probing;
 };
 
@@ -51,7 +57,8 @@ void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *s
 void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns);
 bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
 			   u64 now_ns);
-bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns);
+bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, bool discards,
+		       u64 now_ns);
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios);
 
 /**
@@ -62,7 +69,7 @@ void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *co
  */
 static inline bool ioband_stall_is_silent(const struct ioband_stall *stall)
 {
-	return stall->silent_ios || stall->stuck_ios;
+	return stall->silent || stall->stuck_ios;
 }
 
 #endif /* DM_IOBAND_STALL_H */

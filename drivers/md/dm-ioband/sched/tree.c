@@ -225,7 +225,7 @@ void ioband_tree_forget_lag(struct ioband_leaf *leaf)
 {
 	struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; ent->parent && ent->busy <= 1; ent = &ent->parent->ent)
+	for (ent = &leaf->ent; ent->parent && ent->busy == leaf->ent.busy; ent = &ent->parent->ent)
 		if (vtime_before(ent->vtime, ent->parent->vnow))
 			ent_advance(ent, ent->parent->vnow);
 }

@@ -44,6 +44,19 @@ static inline void list_del_init(struct list_head *entry)
 	INIT_LIST_HEAD(entry);
 }
 
+static inline void list_move_tail(struct list_head *entry, struct list_head *head)
+{
+	list_del(entry);
+	list_add_tail(entry, head);
+}
+
+/* The entry after a head is the one before the entry that comes first. */
+static inline void list_move(struct list_head *entry, struct list_head *head)
+{
+	list_del(entry);
+	list_add_tail(entry, head->next);
+}
+
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
 #define list_next_entry(pos, member) list_entry((pos)->member.next, typeof(*(pos)), member)

@@ -551,8 +551,8 @@ STALL = [
     Mutant("probes-without-need", "stall->silent_ios >= limit_ios", "limit_ios"),
     Mutant(
         "slices-without-probe",
-        "(turns || stall->silent_ios",
-        "((turns && false) || stall->silent_ios",
+        "(slices || stall->silent_ios",
+        "((slices && false) || stall->silent_ios",
     ),
     Mutant(
         "probes-in-numbers",
@@ -565,7 +565,7 @@ STALL = [
     Mutant("never-blocked", "stall_dev->blocked = blocked;", "stall_dev->blocked = false;"),
     Mutant(
         "probes-the-silent",
-        "stall_dev->hangs || (stall->probing &&",
+        "stall_dev->hangs || (left_alone &&",
         "stall_dev->hangs || (false &&",
     ),
     Mutant("blocked-for-good", "unblocked |= stall_dev->blocked && !blocked;", ";"),
@@ -594,7 +594,7 @@ BELOW = [
     Mutant("minimum-stays-apart", "(leaf->apart_dirs && ioband_min_covers(leaf))", "false"),
     Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true"),
     Mutant("no-probe", "return leaf && may_probe(core, leaf) ? leaf : NULL;", "return NULL;"),
-    Mutant("removed-stays", "	end_apart(core, leaf);\n	list_del_init", "	list_del_init"),
+    Mutant("removed-stays", "	end_apart(core, leaf);\n	leave(", "	leave("),
     Mutant("open-counts", "core->told_ns + IOBAND_BELOW_OPEN_NS && trips", "U64_MAX - 1 && trips"),
 ]
 

@@ -59,15 +59,15 @@ def trimdisk(guest: Guest, **parameters: object) -> Iterator[TrimDisk]:
 
 
 def discard(group: Cgroup, device: DmDevice, *options: str) -> Job:
-    """Discard the whole device.  The output has the times of the start and the end, in ms."""
-    command = " ".join(["blkdiscard", "--force", *options, device.path])
-    return group.start(f"date +%s%3N; {command}; rc=$?; date +%s%3N; exit $rc")
+    """Discard the whole device."""
+    return group.start(["blkdiscard", "--force", *options, device.path])
 
 
-def times_ms(job: Job) -> tuple[float, float]:
-    """Wait for a discard; when it began and ended."""
-    start, end = job.wait(120).out.split()
-    return float(start), float(end)
+def times_ms(disk: TrimDisk, device: DmDevice, group: Cgroup) -> tuple[int, int]:
+    """Discard the whole device; when its disk has begun and ended."""
+    disk.set("begun_ms", 0)
+    discard(group, device).wait(120)
+    return disk.get("begun_ms"), disk.get("ended_ms")
 
 
 class Seen(NamedTuple):
@@ -86,7 +86,7 @@ class Seen(NamedTuple):
         )
 
 
-def beside(device: DmDevice, a: Cgroup, b: Cgroup, iodepth: int, *options: str) -> Seen:
+def beside(disk: TrimDisk, device: DmDevice, a: Cgroup, b: Cgroup, iodepth: int) -> Seen:
     """Let group b read while group a discards the whole device."""
     guest = device.guest
     load = Load(guest, [Stream("b", device.path, b, bs="4k", iodepth=iodepth)]).start()
@@ -94,7 +94,7 @@ def beside(device: DmDevice, a: Cgroup, b: Cgroup, iodepth: int, *options: str) 
     before_ms = guest.now_ms()
     guest.sleep(1)
     after_ms = guest.now_ms()
-    start_ms, end_ms = times_ms(discard(a, device, *options))
+    start_ms, end_ms = times_ms(disk, device, a)
     guest.sleep(0.2)
     measured = load.stop()
     return Seen(
@@ -119,13 +119,13 @@ def test_reads_beside_slow_discards(ioband: Guest, iodepth: int, measure: str) -
     guest = ioband
     with trimdisk(guest, **SLOW) as disk, two_groups(guest) as (a, b):
         with linear(guest, "l", disk.path) as device:
-            plain = beside(device, a, b, iodepth)
+            plain = beside(disk, device, a, b, iodepth)
         print(f"dm-linear: {plain}")
         assert plain.beside["b"].latency_ms(100) > 900
         for counter in ("bios", "largest_kib", "most", "torn"):
             disk.set(counter, 0)
         with Ioband(guest, "i", disk.path, measure=measure) as device:
-            seen = beside(device, a, b, iodepth)
+            seen = beside(disk, device, a, b, iodepth)
             done = device.io()["/a"].discard
         print(f"ioband: {seen}")
         assert disk.get("covered") == 256 * 16
@@ -148,7 +148,7 @@ def test_share_by_weight(ioband: Guest) -> None:
         Ioband(guest, "i", disk.path) as device,
     ):
         device.set_weight(b, 300)
-        seen = beside(device, a, b, 16)
+        seen = beside(disk, device, a, b, 16)
     print(seen)
     assert seen.beside["b"].iops == pytest.approx(seen.alone["b"].iops * 3 / 4, rel=0.15)
     assert 3 < seen.seconds < 5
@@ -162,7 +162,7 @@ def test_discards_that_cost_others_nothing(ioband: Guest) -> None:
         two_groups(guest) as (a, b),
         Ioband(guest, "i", disk.path) as device,
     ):
-        seen = beside(device, a, b, 16)
+        seen = beside(disk, device, a, b, 16)
         assert disk.get("covered") == 256 * 16
     print(seen)
     assert seen.beside["b"].iops > 0.95 * seen.alone["b"].iops
@@ -177,9 +177,9 @@ def test_splits_are_no_smaller_than_is_good(ioband: Guest) -> None:
         two_groups(guest) as (a, b),
         Ioband(guest, "i", disk.path) as device,
     ):
-        start_ms, end_ms = times_ms(discard(a, device))
+        start_ms, end_ms = times_ms(disk, device, a)
         alone_s = (end_ms - start_ms) / 1000
-        seen = beside(device, a, b, 1)
+        seen = beside(disk, device, a, b, 1)
         assert disk.get("covered") == 4096 * 16
     print(f"alone in {alone_s:.2f} s; {seen}")
     assert alone_s < 1
@@ -202,7 +202,7 @@ def test_a_read_after_idling_beside_discards(ioband: Guest) -> None:
         stream = Stream("b", device.path, b, bs="4k", iodepth=1, options=options)
         load = Load(guest, [stream]).start()
         guest.sleep(0.5)
-        start_ms, end_ms = times_ms(discard(a, device))
+        start_ms, end_ms = times_ms(disk, device, a)
         guest.sleep(0.2)
         seen = load.stop().window(start_ms, end_ms)["b"]
     print(f"{len(seen.completions)} reads, longest {seen.latency_ms(100):.1f} ms")
@@ -312,7 +312,7 @@ def test_with_slices(ioband: Guest) -> None:
         two_groups(guest) as (a, b),
         Ioband(guest, "i", disk.path, measure="time", slice=50) as device,
     ):
-        seen = beside(device, a, b, 16)
+        seen = beside(disk, device, a, b, 16)
         assert disk.get("covered") == 256 * 16
     print(seen)
     assert seen.beside["b"].iops == pytest.approx(seen.alone["b"].iops / 2, rel=0.2)

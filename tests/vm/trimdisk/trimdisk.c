@@ -62,6 +62,14 @@ static unsigned int torn;
 module_param(torn, uint, 0644);
 MODULE_PARM_DESC(torn, "how many of them began or ended inside a granule");
 
+static unsigned long begun_ms;
+module_param(begun_ms, ulong, 0644);
+MODULE_PARM_DESC(begun_ms, "time of the first bio without data since it was set to 0");
+
+static unsigned long ended_ms;
+module_param(ended_ms, ulong, 0444);
+MODULE_PARM_DESC(ended_ms, "when the last bio without data has completed");
+
 /**
  * struct server - serves one bio at a time
  * @bios: the present bio, then the next ones
@@ -93,6 +101,11 @@ static ktime_t service(const struct bio *bio)
 	return ns_to_ktime(us * NSEC_PER_USEC);
 }
 
+static unsigned long now_ms(void)
+{
+	return ktime_to_ms(ktime_get_real());
+}
+
 static void cover(const struct bio *bio)
 {
 	const unsigned int granule = granule_kib * 2;
@@ -110,6 +123,7 @@ static void complete_no_data(struct bio *bio)
 	const sector_t bad = (sector_t)fail_mib << (20 - SECTOR_SHIFT);
 
 	now_there--;
+	ended_ms = now_ms();
 	if (fail_mib >= 0 && bio->bi_iter.bi_sector <= bad && bad < bio_end_sector(bio))
 		bio->bi_status = BLK_STS_IOERR;
 	else
@@ -149,6 +163,7 @@ static void trimdisk_submit_bio(struct bio *bio)
 	spin_lock_irqsave(&lock, flags);
 	if (has_no_data(bio)) {
 		bios++;
+		begun_ms = begun_ms ?: now_ms();
 		largest_kib = max(largest_kib, bio->bi_iter.bi_size / SZ_1K);
 		most = max(most, ++now_there);
 	}

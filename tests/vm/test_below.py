@@ -21,7 +21,7 @@ from test_tool import number_of
 pytestmark = pytest.mark.guest(icount=True)
 
 # For the search for a limit, which begins when the delayed group is known.
-SETTLE_S = 8
+SETTLE_S = 14
 # 2 I/Os at a time in 2 ms, or 64 in 20 ms.
 DISKS = {2: DISK, 64: DISK | {"hw_queue_depth": 64, "completion_nsec": 20_000_000}}
 SLOW_DISK = DISKS[64] | {"completion_nsec": 500_000_000}

@@ -5,6 +5,7 @@ Time is instructions executed, so the load of the host does not matter.
 """
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.load import Load, Stream, Window
 from harness.tool import Tool
+from harness.variants import variants
 from test_tool import number_of
 
 pytestmark = pytest.mark.guest(icount=True)
@@ -60,8 +62,12 @@ def keeps(got: Window, plain: Window) -> None:
         assert got[name].iops > 0.9 * plain[name].iops, (name, got[name].iops, plain[name].iops)
 
 
-@pytest.mark.parametrize("rw", ["randread", "randwrite"])
-@pytest.mark.parametrize("tags", DISKS)
+@pytest.mark.parametrize(
+    ("tags", "rw"),
+    variants(
+        itertools.product(DISKS, ["randread", "randwrite"]), (2, "randwrite"), (64, "randread")
+    ),
+)
 def test_io_max_below(ioband: Guest, groups: Groups, tags: int, rw: str) -> None:
     """A few I/Os a second of one group do not hold back the other one."""
     guest = ioband

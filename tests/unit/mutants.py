@@ -521,12 +521,15 @@ SLICE = [
     Mutant("time-is-all-its", "core->charged_until_ns = now_ns;\n	leaf_use", "leaf_use"),
     Mutant(
         "change-takes-for-ever",
-        "min_t(u64, div64_u64(drain_ns, leaf_gap_ns(leaf)), core->limit_ios)",
+        "min_t(u64, leaf_ios_within(leaf, drain_ns), core->limit_ios)",
         "core->limit_ios + 0 * drain_ns",
     ),
     Mutant(
         "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"
     ),
+    Mutant("gaps-of-single-bios", "now_ns >= leaf->run_ns + IOBAND_STRETCH_NS", "true"),
+    Mutant("gaps-of-bursts", "else if (!leaf->inflight && leaf->first_ns", "else if (false"),
+    Mutant("last-slot-is-empty", "ns + gap_ns / 16", "ns"),
     Mutant(
         "turn-of-nobody",
         "			node->ent.parent->serving = NULL;\n",

@@ -4,6 +4,8 @@
  */
 #include "rules.h"
 
+#include <linux/minmax.h>
+
 /* Fill a leaf's depth; returns the number of its bios that were dispatched. */
 static u32 depth_of(struct tree_leaf *leaf)
 {
@@ -31,6 +33,74 @@ static void depth_follows_the_device(void **state)
 		tree_complete(tree, 0);
 	}
 	assert_in_range(depth_of(a), 2, 3);
+}
+
+/* Dispatch as many bios of 4 KiB as a leaf may have in flight. */
+static void fill(struct tree_leaf *leaf, bool write)
+{
+	u64 wake_ns;
+
+	do {
+		if (!leaf->nr_held)
+			tree_wait(tree, leaf, (struct ioband_bill) {
+				.charge = 4 * KIB, .bytes = 4 * KIB, .cached = write,
+				.dir = write ? IOBAND_DIR_WRITE : IOBAND_DIR_READ,
+			});
+	} while (tree_serve(tree, &wake_ns) && tree->nr_flight < TREE_FLIGHT_MAX);
+}
+
+/*
+ * The queue below merges 128 bios into one request of 3.5 ms, and these complete at once.
+ * Return: the largest number in flight.
+ */
+static u32 merged_depth(bool write)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i, most = 0;
+
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 60 * 128; i++) {
+		fill(a, write);
+		most = max(most, tree->nr_flight);
+		tree->now_ns += i % 128 == 127 ? 3500 * USEC : 0;
+		tree_complete(tree, 0);
+	}
+	return most;
+}
+
+/* What completes in 80 ms, 27 us each. */
+static void bios_that_are_merged_fill_no_more_than_the_turn(void **state)
+{
+	(void)state;
+	assert_in_range(merged_depth(false), 2000, 80000 / 27);
+}
+
+/* What completes in 20 ms. */
+static void writes_that_are_merged_fill_a_quarter(void **state)
+{
+	(void)state;
+	assert_in_range(merged_depth(true), 500, 20000 / 27);
+}
+
+/* A merged request that has all bios in flight: 32 bios in 1 ms. */
+static void one_merged_request_has_a_time(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 40; i++) {
+		do {
+			if (!a->nr_held)
+				wait_for(a, 4 * KIB);
+		} while (tree->nr_flight < 32 && tree_serve(tree, &wake_ns));
+		tree->now_ns += 32 * tree->nr_flight * USEC;
+		complete_all();
+	}
+	fill(a, false);
+	assert_in_range(tree->nr_flight, 32, 80000 / 32);
 }
 
 /* At 8 ms each: while another leaf waits, only bios that complete in the rest of the slice. */
@@ -918,6 +988,9 @@ int main(int argc, char **argv)
 {
 	const test_case cases[] = {
 		TEST(depth_follows_the_device),
+		TEST(bios_that_are_merged_fill_no_more_than_the_turn),
+		TEST(writes_that_are_merged_fill_a_quarter),
+		TEST(one_merged_request_has_a_time),
 		TEST(depth_ends_with_the_turn),
 		TEST(who_comes_is_the_next),
 		TEST(what_is_left_is_served_at_once),

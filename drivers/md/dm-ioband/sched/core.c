@@ -497,6 +497,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf->async = bill->async;
 	if (in_turn && !bill->async)
 		ioband_core_note_sync(core, now_ns);
+	if (core->slice_ns && in_turn)
+		ioband_slice_admit(leaf, now_ns);
 	if (core->slice_ns && bill->cached)
 		ioband_slice_dirty(core, leaf, bill->bytes, in_turn);
 	ioband_tree_charge(core, leaf, bill->charge, false, in_turn);

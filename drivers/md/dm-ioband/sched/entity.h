@@ -189,7 +189,8 @@ struct ioband_below {
  * @think_ns: mean think time
  * @done_ns: time of the last completion; 0: the time since then is no think time
  * @last_slice_ns: with slices: when it last had the device
- * @run_ns: with slices: time of the last completion, if others were in flight then
+ * @first_ns: with slices: dispatch of the first of the bios in flight; 0: a stretch has ended since
+ * @run_ns: with slices: begin of the present stretch for @gap_ns; 0: none
  * @gap_ns: with slices: mean time between completions
  * @below: place in &ioband_below.leaves
  * @flows: its bios by direction
@@ -197,6 +198,7 @@ struct ioband_below {
  * @destage_bytes: bytes of these flushes
  * @prepaid_ns: with slices: charge for the next flush so far; may be too much, by mistake
  * @flushes: &ioband_core.flushes at the last update of @prepaid_ns
+ * @run_ios: completions since the one at @run_ns
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -215,6 +217,7 @@ struct ioband_leaf {
 	u64 think_ns;
 	u64 done_ns;
 	u64 last_slice_ns;
+	u64 first_ns;
 	u64 run_ns;
 	u64 gap_ns;
 	struct list_head below;
@@ -223,6 +226,7 @@ struct ioband_leaf {
 	u64 destage_bytes;
 	u64 prepaid_ns;
 	u32 flushes;
+	u32 run_ios;
 };
 
 /**

@@ -619,6 +619,52 @@ def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
     assert data_held > data / 2
 
 
+# Create and sync a file, again and again, for some seconds; print the longest time.
+SYNC = """
+import os, sys, time
+point, seconds = sys.argv[1], float(sys.argv[2])
+end, longest, number = time.monotonic() + seconds, 0.0, 0
+while time.monotonic() < end:
+    begin = time.monotonic()
+    file = os.open(f"{point}/new{number % 8}", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    os.write(file, b"x" * 4096)
+    os.fsync(file)
+    os.close(file)
+    longest = max(longest, time.monotonic() - begin)
+    number += 1
+print(number, longest)
+"""
+
+
+def test_read_in_a_transaction_delays_no_fsync(ioband: Guest) -> None:
+    """A truncate of ext4 reads the last block of its file in a transaction."""
+    guest = ioband
+    files = 4
+    with (
+        two_devices(guest) as (device, other),
+        two_groups(guest) as (low, high),
+        mounted(guest, device.path) as point,
+    ):
+        guest.run(f"cd {point} && for n in {{1..{files}}}; do head -c 8192 /dev/zero >f$n; done")
+        guest.run(f"umount {point} && mount {device.path} {point}")  # nothing is cached
+        device.set_weight(low, 1)
+        device.set_max(low, rbps=1 << 16)
+        load = start_fio(low, other.path, iodepth=256, time_based=1, runtime=600)
+        wait_until_held(device, 200)  # a read of the group waits for 12 s behind these
+        before = device.io()["/a"].read
+        syncs = high.start(["python3", "-c", SYNC, point, "8"])
+        guest.sleep(1)
+        cut = low.start(f"for n in {{1..{files}}}; do truncate -s 5000 {point}/f$n; done")
+        number, longest = syncs.wait(120).out.split()
+        cut.wait(60)
+        held = device.io()["/a"].read.held - before.held
+        end(load)
+    print(f"{number} files, {float(longest):.2f} s for one")
+    assert held > 0, "the maximum holds other reads"
+    assert int(number) > 8
+    assert float(longest) < 3
+
+
 # The flags of a bio or states of its task (urgent.c), and whether the bio is queued: in a group
 # without debt, and in a group with so much debt that only few kinds of bios may add to it.
 URGENCY = {
@@ -627,6 +673,8 @@ URGENCY = {
     "read thread": (True, True),
     "read meta": (False, True),
     "read prio": (False, True),
+    "read journal": (False, True),
+    "write journal": (True, True),
     "read killed": (False, True),
     "write killed": (False, True),
     "read thread meta": (False, False),

@@ -31,10 +31,14 @@
  * @bio: bio of the current task
  *
  * Some bios delay other tasks: swap, memory reclaim, and metadata of a file system.  They are
- * dispatched at once.  Metadata that a task reads for itself, and bios of a dying task, are
- * dispatched at once as well, but only up to a debt.  Otherwise a group with no other I/O would get
- * the whole device.  Discards may occupy the device for long.  Discards of a dying task wait for
- * their turn.  Discards that the system waits for are dispatched out of turn, split by split.
+ * dispatched at once.  Metadata that a task reads for itself, reads in a transaction of a file
+ * system, and bios of a dying task, are dispatched at once as well, but only up to a debt.
+ * Otherwise a group with no other I/O would get the whole device.  Discards may occupy the device
+ * for long.  Discards of a dying task wait for their turn.  Discards that the system waits for are
+ * dispatched out of turn, split by split.
+ *
+ * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
+ * So with ext4 a truncate that reads the last block of its file delays the whole file system.
  *
  * Context: Process, of the submitter.
  *
@@ -49,8 +53,10 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 		return IOBAND_AT_ONCE;
 	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
 		return IOBAND_AT_ONCE;
-	return (marked || ioband_throttle_task_is_dying(current)) && !ioband_io_has_no_data(bio) ?
-	       IOBAND_AS_DEBT : IOBAND_IN_TURN;
+	if (marked || (current->journal_info && bio_op(bio) == REQ_OP_READ) ||
+	    ioband_throttle_task_is_dying(current))
+		return ioband_io_has_no_data(bio) ? IOBAND_IN_TURN : IOBAND_AS_DEBT;
+	return IOBAND_IN_TURN;
 }
 
 /* REQ_NOWAIT has no purpose for a bio that waits already.  Queued bios are not polled. */

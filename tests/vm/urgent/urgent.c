@@ -24,6 +24,7 @@ enum how {
 	KILLED	= 1 << 1,	/* it has been killed */
 	VICTIM	= 1 << 2,	/* the OOM killer has chosen it */
 	THREAD	= 1 << 3,	/* a kernel thread submits for it */
+	JOURNAL	= 1 << 4,	/* it is in a transaction of a file system */
 };
 
 static const struct {
@@ -40,6 +41,7 @@ static const struct {
 	{ "killed", 0, KILLED },
 	{ "victim", 0, VICTIM },
 	{ "thread", 0, THREAD },
+	{ "journal", 0, JOURNAL },
 };
 
 struct order {
@@ -73,6 +75,18 @@ static void become_victim(void)
 		mmgrab(current->mm);
 }
 
+/* No file system looks at the transaction meanwhile. */
+static int submit_in_transaction(struct bio *bio)
+{
+	void *before = current->journal_info;
+	int ret;
+
+	current->journal_info = bio;
+	ret = submit_bio_wait(bio);
+	current->journal_info = before;
+	return ret;
+}
+
 static int submit(struct bio *bio, unsigned int how)
 {
 	unsigned int flags;
@@ -84,6 +98,8 @@ static int submit(struct bio *bio, unsigned int how)
 		become_victim();
 	if (how & THREAD)
 		return submit_by_thread(bio);
+	if (how & JOURNAL)
+		return submit_in_transaction(bio);
 	if (!(how & RECLAIM))
 		return submit_bio_wait(bio);
 	flags = memalloc_noreclaim_save();

@@ -113,8 +113,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 /* For a thousand times the groups: at most the added levels of a balanced tree. */
 static void grows_slowly(const char *what, double few, double many)
 {
-	print_message("%s: %.1f steps a bio with %d groups, %.1f with %d\n", what, few, MANY / 1000,
-		      many, MANY);
+	print_message("%s: %.1f steps a bio with few groups, %.1f with many\n", what, few, many);
 	assert_in_range(many, 0, few + 3 * log2(1000));
 }
 
@@ -140,6 +139,46 @@ static void readers_in_nodes(void **state)
 {
 	(void)state;
 	grows_slowly("nested readers", readers(MANY / 1000, 10, 32), readers(MANY, 10, 32));
+}
+
+/* All leaves have a minimum that is due, and all bios but one in flight. */
+static double due(u32 nr)
+{
+	static const struct ioband_rates rates = { .bytes = { 1000000000, 0 } };
+	struct ioband_min *minima = calloc(nr, sizeof(*minima));
+	struct ioband_leaf *leaf;
+	struct crowd crowd;
+	u64 wake_ns, steps = 0;
+	u32 i;
+
+	assert_non_null(minima);
+	crowd_init(&crowd, nr, 0);
+	ioband_core_set_limit(&crowd.core, nr, 0);
+	for (i = 0; i < nr; i++) {
+		ioband_min_init(&minima[i]);
+		ioband_min_set(&crowd.core, &crowd.leaves[i].ent, &minima[i], &rates, 0,
+			       crowd.now_ns);
+	}
+	for (i = 0; i < nr + BIOS / 10; i++) {
+		leaf = &crowd.leaves[i % nr];
+		if (i >= nr)
+			ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
+		else
+			steps = shim_rb_steps;
+		ioband_core_wait(&crowd.core, leaf, IOBAND_DIR_READ, crowd.now_ns);
+		assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns), leaf);
+		ioband_core_admit(&crowd.core, leaf, &bill, 0, crowd.now_ns);
+		crowd.now_ns += 10000;
+	}
+	crowd_free(&crowd);
+	free(minima);
+	return (double)(shim_rb_steps - steps) / (BIOS / 10);
+}
+
+static void minima_side_by_side(void **state)
+{
+	(void)state;
+	grows_slowly("minima", due(MANY / 1000), due(MANY / 10));
 }
 
 /* A leaf alone, @levels down, with a slice that ended long ago. */
@@ -205,6 +244,7 @@ int main(int argc, char **argv)
 		TEST(backlogged_in_nodes),
 		TEST(readers_side_by_side),
 		TEST(readers_in_nodes),
+		TEST(minima_side_by_side),
 		TEST(a_deep_one_costs_its_way),
 		TEST(idle_ones_cost_nothing),
 	};

@@ -655,7 +655,13 @@ MIN = [
     Mutant("ios-alone", "bytes->rate ? bytes->next_ns : U64_MAX", "U64_MAX"),
     Mutant("bytes-alone", "ios->rate ? ios->next_ns : U64_MAX", "U64_MAX"),
     Mutant("ways-mixed", "		if (dir_due_ns(minimum, dir) <= now_ns)\n", ""),
-    Mutant("gone-and-due", "if (minimum->active || minimum->ent->anticipated)", "if (true)"),
+    Mutant("gone-and-due", "(minimum->inflight || minimum->ent->anticipated)", "true"),
+    Mutant("held-back-and-due", "(!minimum->ent->waiting && ", "("),
+    Mutant(
+        "in-flight-and-due",
+        "const bool queued = ent_shown(minimum->ent);",
+        "const bool queued = true;",
+    ),
     Mutant(
         "away-is-late",
         "		bucket_forgive(&minimum->buckets.bytes[dir]",
@@ -669,7 +675,7 @@ MIN = [
         ".late_ns = U64_MAX",
     ),
     Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
-    Mutant("held-back-is-late", "if (!ent_is_throttled(core, minimum->ent))", "if (true)"),
+    Mutant("held-back-is-late", "if (!ent_is_throttled(core, rb_to_min(rb)->ent))", "if (true)"),
     Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
     Mutant("not-later", "late_part(core, late_ns, IOBAND_MIN_WIDER)", "0"),
     Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
@@ -688,8 +694,8 @@ MIN = [
     Mutant("own-is-another", "ent->min == minimum && leaf", "false && leaf"),
     Mutant(
         "taken-away-and-due",
-        "		rb_erase_cached(&minimum->rb, &core->minima);\n	RB",
-        "		;\n	RB",
+        "	min_dequeue(core, minimum);\n	core->nr",
+        "	core->nr",
     ),
     Mutant("taken-away-and-kept", "core->min_ent && core->min == minimum", "false"),
     Mutant(

@@ -628,7 +628,6 @@ static void check_minima(struct tree *tree)
 {
 	const struct ioband_min *minimum;
 	const struct ioband_ent *ent;
-	u64 last_ns = 0;
 	struct rb_node *rb;
 	int here = 0;
 	u32 i;
@@ -642,18 +641,24 @@ static void check_minima(struct tree *tree)
 			continue;
 		MUST(ent->min->inflight == inflight_below(tree, ent), "%u, not %u",
 		     ent->min->inflight, inflight_below(tree, ent));
-		for (dir = 0; (shown(ent) || ent->anticipated || ent->min->inflight) &&
+		for (dir = 0; (shown(ent) || (!ent->waiting &&
+					      (ent->anticipated || ent->min->inflight))) &&
 		     dir < IOBAND_NR_DIRS; dir++)
 			if (shown(ent) ? shown(ent) & half(dir) : ent->min->dir == dir)
 				is_here |= due_ns(ent->min, dir) != U64_MAX;
 		MUST(is_here == !RB_EMPTY_NODE(&ent->min->rb), "due with nothing there, or not");
 		here += !RB_EMPTY_NODE(&ent->min->rb);
 	}
-	for (rb = rb_first_cached(&tree->core.minima); rb; rb = rb_next(rb)) {
-		minimum = rb_entry(rb, struct ioband_min, rb);
-		MUST(minimum->due_ns >= last_ns, "out of order");
-		last_ns = minimum->due_ns;
-		here--;
+	for (i = 0; i < 2; i++) {
+		u64 last_ns = 0;
+
+		for (rb = rb_first_cached(&tree->core.minima[i]); rb; rb = rb_next(rb)) {
+			minimum = rb_entry(rb, struct ioband_min, rb);
+			MUST(!!shown(minimum->ent) == i, "in the wrong order");
+			MUST(minimum->due_ns >= last_ns, "out of order");
+			last_ns = minimum->due_ns;
+			here--;
+		}
 	}
 	MUST(!here, "%d too few", here);
 	MUST(!tree->core.min_ent || tree->core.min->ent->min == tree->core.min,
@@ -947,7 +952,8 @@ void tree_end(struct tree *tree)
 		if (tree->nodes[i].used)
 			unbound(tree, &tree->nodes[i].node.ent);
 	MUST(RB_EMPTY_ROOT(&tree->core.blocked.rb_root), "something is blocked by no maximum");
-	MUST(RB_EMPTY_ROOT(&tree->core.minima.rb_root), "something is due by no minimum");
+	MUST(RB_EMPTY_ROOT(&tree->core.minima[false].rb_root) &&
+	     RB_EMPTY_ROOT(&tree->core.minima[true].rb_root), "something is due by no minimum");
 }
 
 /* ---- the checker --------------------------------------------------------- */

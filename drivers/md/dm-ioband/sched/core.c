@@ -160,7 +160,7 @@ void ioband_core_init(struct ioband_core *core)
 		.hooks = &core_hooks,
 		.anticipated = RB_ROOT_CACHED,
 		.blocked = RB_ROOT_CACHED,
-		.minima = RB_ROOT_CACHED,
+		.minima = { RB_ROOT_CACHED, RB_ROOT_CACHED },
 		.min_ent_dirs = U64_MAX,
 		.idle_until_ns = IOBAND_NO_WAKEUP,
 	};

@@ -258,7 +258,7 @@ enum ioband_flush {
  * @root: root of the tree
  * @anticipated: anticipated leaves, by the end of their grace period
  * @blocked: maxima that block a direction, by the end of the block
- * @minima: minima of active or anticipated entities, by due time
+ * @minima: minima of active or anticipated entities, by due time: [1] of entities with queued bios
  * @has_max: some entity has a maximum, or had one
  * @nr_minima: number of minima
  * @nr_latencies: number of latency targets
@@ -321,7 +321,7 @@ struct ioband_core {
 	struct ioband_node root;
 	struct rb_root_cached anticipated;
 	struct rb_root_cached blocked;
-	struct rb_root_cached minima;
+	struct rb_root_cached minima[2];
 	bool has_max;
 	u32 nr_minima;
 	u32 nr_latencies;

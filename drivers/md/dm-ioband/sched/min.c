@@ -194,6 +194,14 @@ static void min_note(const struct ioband_core *core, struct ioband_min *minimum,
 	}
 }
 
+static void min_dequeue(struct ioband_core *core, struct ioband_min *minimum)
+{
+	if (RB_EMPTY_NODE(&minimum->rb))
+		return;
+	rb_erase_cached(&minimum->rb, &core->minima[minimum->queued]);
+	RB_CLEAR_NODE(&minimum->rb);
+}
+
 /**
  * ioband_min_update() - update the place of a minimum in the order of due times
  * @core: scheduler
@@ -201,20 +209,19 @@ static void min_note(const struct ioband_core *core, struct ioband_min *minimum,
  */
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 {
+	const bool queued = ent_shown(minimum->ent);
 	u64 due_ns = U64_MAX;
 
-	min_note(core, minimum, ent_shown(minimum->ent) || minimum->inflight);
-	if (minimum->active || minimum->ent->anticipated)
+	min_note(core, minimum, queued || minimum->inflight);
+	if (queued || (!minimum->ent->waiting && (minimum->inflight || minimum->ent->anticipated)))
 		due_ns = min_wanted_ns(minimum, U64_MAX);
-	if (due_ns == minimum->due_ns)
+	if (due_ns == minimum->due_ns && queued == minimum->queued)
 		return;
-	if (!RB_EMPTY_NODE(&minimum->rb)) {
-		rb_erase_cached(&minimum->rb, &core->minima);
-		RB_CLEAR_NODE(&minimum->rb);
-	}
+	min_dequeue(core, minimum);
 	minimum->due_ns = due_ns;
+	minimum->queued = queued;
 	if (due_ns != U64_MAX)
-		rb_add_cached(&minimum->rb, &core->minima, min_less);
+		rb_add_cached(&minimum->rb, &core->minima[queued], min_less);
 }
 
 /**
@@ -321,22 +328,29 @@ static bool ent_is_throttled(const struct ioband_core *core, const struct ioband
 	return ent->waiting && !(ent->waiting & ent_open_above(core, ent));
 }
 
-/* Lateness of the minimum that has been due for the longest time, up to IOBAND_MIN_LATE_NS. */
-static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
+/*
+ * Due time of the first minimum with or without queued bios; U64_MAX: none.  Those of which a
+ * maximum above blocks all queued bios do not count.
+ */
+static u64 core_first_due_ns(const struct ioband_core *core, bool queued)
 {
 	struct rb_node *rb;
 
+	for (rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb))
+		if (!ent_is_throttled(core, rb_to_min(rb)->ent))
+			return rb_to_min(rb)->due_ns;
+	return U64_MAX;
+}
+
+/* Lateness of the minimum that has been due for the longest time, up to IOBAND_MIN_LATE_NS. */
+static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
+{
+	u64 due_ns;
+
 	if (core->stalled || core->stuck_ios || core->limit_ios == U32_MAX)
 		return 0;
-	for (rb = rb_first_cached(&core->minima); rb; rb = rb_next(rb)) {
-		const struct ioband_min *minimum = rb_to_min(rb);
-
-		if (minimum->due_ns >= now_ns)
-			break;
-		if (!ent_is_throttled(core, minimum->ent))
-			return min_t(u64, now_ns - minimum->due_ns, IOBAND_MIN_LATE_NS);
-	}
-	return 0;
+	due_ns = min(core_first_due_ns(core, false), core_first_due_ns(core, true));
+	return min_t(u64, now_ns - min(due_ns, now_ns), IOBAND_MIN_LATE_NS);
 }
 
 /* A part of @times the limit, which grows with lateness. */
@@ -352,26 +366,33 @@ static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
  * @core: scheduler
  * @now_ns: time
  *
- * Looks at all minima that are due already.
- *
- * Return: the next due time after @now_ns, or IOBAND_NO_WAKEUP.
+ * Return: the next due time of a queued bio after @now_ns, or IOBAND_NO_WAKEUP.
  */
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
-	struct rb_node *rb;
+	const struct rb_node *rb = core->minima[true].rb_root.rb_node;
+	u64 wake_ns = IOBAND_NO_WAKEUP;
 
-	for (rb = rb_first_cached(&core->minima); rb; rb = rb_next(rb))
-		if (rb_to_min(rb)->due_ns > now_ns)
-			return rb_to_min(rb)->due_ns;
-	return IOBAND_NO_WAKEUP;
+	while (rb) {
+		if (rb_to_min(rb)->due_ns > now_ns) {
+			wake_ns = rb_to_min(rb)->due_ns;
+			rb = rb->rb_left;
+		} else {
+			rb = rb->rb_right;
+		}
+	}
+	return wake_ns;
 }
 
-/* The minimum with a bio to dispatch that has been due for the longest time, or NULL. */
+/*
+ * The minimum with a bio to dispatch that has been due for the longest time, or NULL.  Due minima
+ * of which a maximum above blocks all queued bios are skipped one by one.
+ */
 static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now_ns, u64 *dirs)
 {
 	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&core->minima); rb; rb = rb_next(rb)) {
+	for (rb = rb_first_cached(&core->minima[true]); rb; rb = rb_next(rb)) {
 		struct ioband_min *minimum = rb_to_min(rb);
 
 		if (minimum->due_ns > now_ns)
@@ -387,11 +408,8 @@ static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now
  * ioband_min_pick() - choose between service for a minimum and service by weight
  * @core: scheduler, without slices
  * @now_ns: time
- * @ios: bios in flight that count; result: those that count against @limit
+ * @ios: bios in flight that count; result: bios that count against @limit
  * @limit: result: in-flight limit of that service
- *
- * Looks at all minima that are due without a bio to dispatch, because all their bios are in
- * flight or blocked by a maximum above.
  *
  * Return: the entity below which service is by weight: &ioband_core.min_ent, or the root if no
  * minimum is due; NULL if the limit is reached.
@@ -524,6 +542,17 @@ u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns)
 	return min(left_ns, ioband_mul_div(due_ns, took_ns, moved_ns - took_ns));
 }
 
+/* The minimum that is due first, with queued bios or without, or NULL. */
+static const struct ioband_min *core_first(const struct ioband_core *core)
+{
+	const struct rb_node *flying = rb_first_cached(&core->minima[false]);
+	const struct rb_node *queued = rb_first_cached(&core->minima[true]);
+
+	if (!flying || (queued && rb_to_min(queued)->due_ns <= rb_to_min(flying)->due_ns))
+		return queued ? rb_to_min(queued) : NULL;
+	return rb_to_min(flying);
+}
+
 /**
  * ioband_min_next_ns() - due time of the first minimum
  * @core: scheduler
@@ -533,8 +562,7 @@ u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns)
  */
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct rb_node *rb = rb_first_cached(&core->minima);
-	const struct ioband_min *minimum = rb ? rb_to_min(rb) : NULL;
+	const struct ioband_min *minimum = core_first(core);
 	const struct ioband_ent *ent;
 
 	if (!minimum)
@@ -593,9 +621,7 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!minimum)
 		return;
-	if (!RB_EMPTY_NODE(&minimum->rb))
-		rb_erase_cached(&minimum->rb, &core->minima);
-	RB_CLEAR_NODE(&minimum->rb);
+	min_dequeue(core, minimum);
 	core->nr_minima--;
 	core->apart &= !!core->nr_minima;
 	if (core->min_ent && core->min == minimum)

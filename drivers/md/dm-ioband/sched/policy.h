@@ -129,8 +129,10 @@ struct ioband_max {
  * struct ioband_min - minimum of an entity
  * @ent: entity
  * @buckets: token buckets
- * @rb: place among the minima of active or anticipated entities
- * @due_ns: when its next bio is due
+ * @rb: place in &ioband_core.minima, while @due_ns is not U64_MAX
+ * @due_ns: when its next bio is due; U64_MAX: it is not active or anticipated, or a maximum at or
+ *	below the entity blocks all queued bios
+ * @queued: its next bio is queued
  * @inactive_ns: when @active last ended, while it is false
  * @inflight: bios of leaves at or below the entity, admitted and not yet completed
  * @active: bios are in flight, or queued and not blocked by a maximum at or below the entity
@@ -144,6 +146,7 @@ struct ioband_min {
 	u64 inactive_ns;
 	u32 inflight;
 	bool active;
+	bool queued;
 	u8 dir;
 };
 

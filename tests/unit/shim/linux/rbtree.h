@@ -12,8 +12,8 @@
 
 struct rb_node {
 	struct rb_node *parent;
-	struct rb_node *left;
-	struct rb_node *right;
+	struct rb_node *rb_left;
+	struct rb_node *rb_right;
 	u32 priority;
 };
 
@@ -43,12 +43,12 @@ static inline struct rb_node *rb_next(const struct rb_node *node)
 	struct rb_node *next;
 
 	shim_rb_steps++;
-	if (node->right) {
-		for (next = node->right; next->left; next = next->left)
+	if (node->rb_right) {
+		for (next = node->rb_right; next->rb_left; next = next->rb_left)
 			shim_rb_steps++;
 		return next;
 	}
-	for (next = node->parent; next && node == next->right; next = next->parent) {
+	for (next = node->parent; next && node == next->rb_right; next = next->parent) {
 		shim_rb_steps++;
 		node = next;
 	}
@@ -62,10 +62,10 @@ static inline void shim_rb_replace(struct rb_root *root, struct rb_node *old, st
 
 	if (!parent)
 		root->rb_node = new;
-	else if (parent->left == old)
-		parent->left = new;
+	else if (parent->rb_left == old)
+		parent->rb_left = new;
 	else
-		parent->right = new;
+		parent->rb_right = new;
 	if (new)
 		new->parent = parent;
 }
@@ -78,14 +78,14 @@ static inline void shim_rb_rotate_up(struct rb_root *root, struct rb_node *node)
 
 	shim_rb_steps++;
 	shim_rb_replace(root, parent, node);
-	if (parent->left == node) {
-		inner = node->right;
-		parent->left = inner;
-		node->right = parent;
+	if (parent->rb_left == node) {
+		inner = node->rb_right;
+		parent->rb_left = inner;
+		node->rb_right = parent;
 	} else {
-		inner = node->left;
-		parent->right = inner;
-		node->left = parent;
+		inner = node->rb_left;
+		parent->rb_right = inner;
+		node->rb_left = parent;
 	}
 	if (inner)
 		inner->parent = parent;
@@ -105,9 +105,9 @@ static inline struct rb_node *rb_add_cached(struct rb_node *node, struct rb_root
 		shim_rb_steps++;
 		parent = *link;
 		if (less(node, parent)) {
-			link = &parent->left;
+			link = &parent->rb_left;
 		} else {
-			link = &parent->right;
+			link = &parent->rb_right;
 			leftmost = false;
 		}
 	}
@@ -127,10 +127,11 @@ static inline void rb_erase_cached(struct rb_node *node, struct rb_root_cached *
 {
 	if (tree->rb_leftmost == node)
 		tree->rb_leftmost = rb_next(node);
-	while (node->left && node->right)
-		shim_rb_rotate_up(&tree->rb_root, node->left->priority > node->right->priority ?
-				  node->left : node->right);
-	shim_rb_replace(&tree->rb_root, node, node->left ? node->left : node->right);
+	while (node->rb_left && node->rb_right)
+		shim_rb_rotate_up(&tree->rb_root,
+				  node->rb_left->priority > node->rb_right->priority ?
+				  node->rb_left : node->rb_right);
+	shim_rb_replace(&tree->rb_root, node, node->rb_left ? node->rb_left : node->rb_right);
 }
 
 #endif /* SHIM_LINUX_RBTREE_H */

@@ -13,7 +13,7 @@ from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
 from harness.module import REPO, build_module
-from harness.tracing import TRACING, charged, traced
+from harness.tracing import TRACING, calls_traced, charged, traced
 from harness.waiting import wait_until
 
 # One I/O at a time, 100 ms each: bios stay queued for long.
@@ -536,6 +536,41 @@ def test_killed_task_ends_soon(ioband: Guest) -> None:
         assert victim.wait(10, check=False).rc == -9
         assert not rival.poll()
         end(rival)
+
+
+# Of the calls in the trace: those for a bio, and the most of a task since it last took a lock.
+COUNT = """
+/ _raw_spin_lock_irq / { since[$1] = 0 }
+/ io_goes_at_once / { bios++; if (++since[$1] > most) most = since[$1] }
+END { print bios + 0, most + 0 }
+"""
+
+
+def test_search_for_dying_tasks_drops_the_lock(ioband: Guest) -> None:
+    """Four times a second it looks at all queued bios, of any number."""
+    guest = ioband
+    tasks = 128
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d", disk) as device,
+        Cgroup(guest, "a") as full,
+    ):
+        device.set_max(full, riops=1)
+        # At the bound each task still queues one bio.
+        load = start_fio(full, device.path, numjobs=tasks, iodepth=16, number_ios=16)
+        wait_until_held(device, HELD_IOS_MAX + tasks // 2, 60)
+        with calls_traced(guest, "io_goes_at_once", "_raw_spin_lock_irq"):
+            guest.sleep(1)
+            guest.write(f"{TRACING}/tracing_on", "0")
+            count = guest.run(["awk", COUNT, f"{TRACING}/trace"]).out.split()
+            guest.write(f"{TRACING}/tracing_on", "1")
+        held = device.info().held.ios
+        device.set_max(full)
+        load.wait(60)
+    bios, most = map(int, count)
+    print(f"{bios} looks at {held} bios, {most} at a time")
+    assert bios > HELD_IOS_MAX + tasks // 2
+    assert most <= HELD_IOS_MAX
 
 
 # -- bios that other tasks wait for --------------------------------------------------------

@@ -100,6 +100,8 @@ enum ioband_state {
  * @lost: service that the devices lose to discards
  * @discarders: streams with queued bios without data that the core does not know of for now
  * @discards: bios without data that are dispatched out of turn, split by split
+ * @looking: stream in which ioband_dispatch_take() looks for bios, maybe without @lock; NULL: none
+ * @looked: last bio in its queue that was looked at, and is still there; NULL: none
  * @wbt_streams: streams with writes that wait for a worker, see &ioband_queue.waiting
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
@@ -172,6 +174,8 @@ struct ioband_pool {
 	struct ioband_lost lost;
 	struct list_head discarders;
 	struct bio_list discards;
+	struct ioband_stream *looking;
+	struct bio *looked;
 	u32 wbt_streams;
 	u32 peak_ios;
 	struct list_head gather_cpus;

@@ -30,7 +30,7 @@
 /*
  * Most bios that are skipped at once, with interrupts off, because their device is blocked or they
  * wait for a worker: as many as a group may have queued for its tasks.  The tick continues with
- * the rest.
+ * the rest.  The same holds for the search for bios of dying tasks, which continues itself.
  */
 #define IOBAND_PARK_IOS		1024
 
@@ -50,20 +50,29 @@ static struct bio *next_held(struct ioband_stream *stream, int kept)
 	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[kept]);
 }
 
+/* Remove and return the bio behind another one in a list; NULL: the first. */
+static struct bio *pop_behind(struct bio_list *list, struct bio *before)
+{
+	struct bio *bio;
+
+	if (likely(!before))
+		return bio_list_pop(list);
+	bio = before->bi_next;
+	before->bi_next = bio->bi_next;
+	bio->bi_next = NULL;
+	if (!before->bi_next)
+		list->tail = before;
+	return bio;
+}
+
 /* Remove the bio that next_held() returns. */
 static void pop_held(struct ioband_stream *stream, int kept)
 {
-	struct bio *parked = stream->parked[kept], *bio;
+	struct ioband_pool *pool = stream->group->pool;
+	struct bio *parked = stream->parked[kept];
 
-	if (likely(!parked)) {
-		bio_list_pop(&stream->held[kept]);
-		return;
-	}
-	bio = parked->bi_next;
-	parked->bi_next = bio->bi_next;
-	bio->bi_next = NULL;
-	if (!parked->bi_next)
-		stream->held[kept].tail = parked;
+	if (unlikely(pop_behind(&stream->held[kept], parked) == pool->looked))
+		pool->looked = parked;	/* the bios before it were dispatched, too */
 }
 
 /* A stream does not wait for a worker any more; return: whether it did. */
@@ -542,34 +551,59 @@ enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Remove the bios of a queue that @wanted selects, until they have @most bytes or more. */
-static u64 take_from(struct ioband_stream *stream, int kept, struct bio_list *taken, u64 most,
-		     ioband_wanted_fn wanted, const void *of)
+/*
+ * Remove bios of a queue that @wanted selects, until @bytes is @most or more, beginning behind
+ * @looked of the pool.  Return: the bio at which to go on, after IOBAND_PARK_IOS of them, or NULL.
+ */
+static struct bio *take_some(struct ioband_stream *stream, int kept, struct bio_list *taken,
+			     u64 most, u64 *bytes, ioband_wanted_fn wanted, const void *of)
 {
+	struct bio **looked = &stream->group->pool->looked, *bio;
 	struct bio_list *held = &stream->held[kept];
-	struct bio *parked = stream->parked[kept];
-	struct bio_list keep = BIO_EMPTY_LIST;
-	u64 bytes = 0;
-	struct bio *bio;
+	unsigned int ios = 0;
 
-	stream->parked[kept] = NULL;
-	while ((bio = bio_list_pop(held))) {
-		struct ioband_io *io = ioband_io_of(bio);
-		const bool is_parked = parked;
-
-		if (bio == parked)
-			parked = NULL;
-		if (bytes < most && wanted(io, of)) {
-			bytes += unqueue(io, bio);
-			bio_list_add(taken, bio);
-		} else {
-			bio_list_add(&keep, bio);
-			if (is_parked)
-				stream->parked[kept] = bio;
+	while (*bytes < most) {
+		bio = *looked ? (*looked)->bi_next : bio_list_peek(held);
+		if (!bio || ios++ == IOBAND_PARK_IOS)
+			return bio;
+		if (!wanted(ioband_io_of(bio), of)) {
+			*looked = bio;
+			continue;
 		}
+		if (bio == stream->parked[kept])
+			stream->parked[kept] = *looked;
+		pop_behind(held, *looked);
+		*bytes += unqueue(ioband_io_of(bio), bio);
+		bio_list_add(taken, bio);
 	}
-	*held = keep;
-	return bytes;
+	return NULL;
+}
+
+/* Let the core know of the bios that are left in a stream, which @waited for a worker. */
+static void show_rest(struct ioband_stream *stream, bool waited)
+{
+	struct ioband_core *core = &stream->group->pool->core;
+	u8 dirs;
+
+	if (!next_held(stream, IOBAND_KEPT_NO_DATA))
+		list_del_init(&stream->discard_wait);
+	dirs = stream_dirs(stream);
+	ioband_core_withdraw(core, &stream->leaf, dirs);
+	if (waited && dirs & BIT(IOBAND_DIR_WRITE))	/* for other devices, or on other CPUs */
+		ioband_core_wait(core, &stream->leaf, IOBAND_DIR_WRITE, ktime_get_ns());
+}
+
+/* Let other tasks have the pool's lock.  A queued bio pins its group. */
+static void release_lock(struct ioband_pool *pool, struct bio *queued)
+	__must_hold(&pool->lock)
+{
+	struct ioband_stats *stats = ioband_io_of(queued)->stats;
+
+	ioband_stats_pin(stats);
+	spin_unlock_irq(&pool->lock);
+	cond_resched();
+	spin_lock_irq(&pool->lock);
+	ioband_stats_unpin(stats);
 }
 
 /**
@@ -580,27 +614,33 @@ static u64 take_from(struct ioband_stream *stream, int kept, struct bio_list *ta
  * @wanted: selects bios
  * @of: argument of @wanted
  *
- * Context: Under the pool's lock.
+ * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped after
+ * each IOBAND_PARK_IOS bios.
  *
  * Return: number of bytes.
  */
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of)
 {
-	struct ioband_core *core = &stream->group->pool->core;
-	const bool waited = end_wait(stream);
+	struct ioband_pool *pool = stream->group->pool;
+	bool waited = end_wait(stream);
+	struct bio *next;
 	u64 bytes = 0;
 	int kept;
-	u8 dirs;
 
-	for (kept = 0; kept < IOBAND_NR_KEPT && bytes < most; kept++)
-		bytes += take_from(stream, kept, taken, most - bytes, wanted, of);
-	if (!next_held(stream, IOBAND_KEPT_NO_DATA))
-		list_del_init(&stream->discard_wait);
-	dirs = stream_dirs(stream);
-	ioband_core_withdraw(core, &stream->leaf, dirs);
-	if (waited && dirs & BIT(IOBAND_DIR_WRITE))	/* for other devices, or on other CPUs */
-		ioband_core_wait(core, &stream->leaf, IOBAND_DIR_WRITE, ktime_get_ns());
+	lockdep_assert_held(&pool->walk);
+	pool->looking = stream;
+	for (kept = 0; kept < IOBAND_NR_KEPT && bytes < most; kept++) {
+		pool->looked = NULL;
+		while ((next = take_some(stream, kept, taken, most, &bytes, wanted, of))) {
+			show_rest(stream, waited);
+			release_lock(pool, next);
+			waited = end_wait(stream);
+		}
+	}
+	pool->looked = NULL;
+	pool->looking = NULL;
+	show_rest(stream, waited);
 	return bytes;
 }
 

@@ -42,7 +42,7 @@ static bool io_goes_at_once(const struct ioband_io *io, const void *of)
 
 /*
  * Dispatch the bios of dying tasks of one stream.  A bio for a deleted disk is moved to @failed,
- * unless splits of it were submitted.  Under the pool's lock.
+ * unless splits of it were submitted.  Under the pool's lock, which may be dropped meanwhile.
  */
 static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 {
@@ -122,7 +122,8 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 
 /*
  * Remove the queued bios for a target from a stream.  With @requeue, bios that may be returned are
- * moved to @taken; the others are dispatched.  Under the pool's lock.
+ * moved to @taken; the others are dispatched.  Under the pool's lock, which may be dropped
+ * meanwhile.
  */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)

@@ -160,7 +160,8 @@ static bool stream_is_idle(const struct ioband_stream *stream)
 		if (stream->parked[kept])
 			return false;
 	return stream->leaf.state == IOBAND_LEAF_IDLE && !stream->leaf.inflight &&
-	       list_empty(&stream->wbt_wait) && list_empty(&stream->discard_wait);
+	       stream != stream->group->pool->looking && list_empty(&stream->wbt_wait) &&
+	       list_empty(&stream->discard_wait);
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

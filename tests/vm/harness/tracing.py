@@ -67,6 +67,23 @@ def probed(guest: Guest, function: str) -> Iterator[None]:
             guest.write(PROBES, "")
 
 
+@contextmanager
+def calls_traced(guest: Guest, *functions: str) -> Iterator[None]:
+    """The trace has a line for each call of one of some functions."""
+    # A write sets one of them; the shell goes on with the rest.
+    guest.run(f"echo {' '.join(functions)} >{TRACING}/set_ftrace_filter")
+    guest.write(f"{TRACING}/buffer_size_kb", "8192")
+    guest.write(f"{TRACING}/trace", "")
+    guest.write(f"{TRACING}/current_tracer", "function")
+    try:
+        yield
+    finally:
+        if guest.alive:
+            guest.write(f"{TRACING}/current_tracer", "nop")
+            guest.write(f"{TRACING}/set_ftrace_filter", "")
+            guest.write(f"{TRACING}/trace", "")
+
+
 def charged(guest: Guest) -> int:
     """What the bios in the trace were charged, added up in the guest."""
     add = "awk -F= '{ sum += $2 } END { print sum + 0 }'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scheduler, its charges and its in-flight limits: each case of each program."""
+"""The scheduler, its charges and limits, and the counters: each case of each program."""
 
 from pathlib import Path
 
@@ -22,6 +22,7 @@ PROGRAMS = (
     "latency_test",
     "many_test",
     "cost_test",
+    "counters_test",
     "discard_test",
     "depth_test",
 )

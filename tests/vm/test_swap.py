@@ -14,7 +14,7 @@ from harness.load import Load, Stream
 from harness.tracing import charged, traced
 
 SWAP_MIB = 256
-COUNTERS_BYTES = 1632  # of a group, with histograms, on two CPUs
+COUNTERS_BYTES = 2936  # of a group, with histograms, on two CPUs
 pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
 
 # Stamps every page of some MiB, and checks the stamps of the first of them.
@@ -148,7 +148,7 @@ def slab_of(group: Cgroup) -> int:
 def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     """The cgroup that makes many groups is charged; groups without counters use their parent's."""
     guest = ioband
-    count = memory_bytes(guest) // 64 // 1000  # more than COUNTERS_BYTES
+    count = memory_bytes(guest) // 64 // 1000  # more than have counters
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d", disk, mode="uid") as device,
@@ -166,7 +166,7 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     print(f"{count} users: {groups} groups, {len(counted)} with counters, {charged} bytes charged")
     assert groups > count
     assert count * 512 < charged < count * 1000  # kmalloc() would take 1024
-    assert count / 3 < len(counted) < count * 0.9
+    assert count / 5 < len(counted) < count * 0.9
     assert set(counted) == {1}
     assert "uid:5000" in io
     assert "uid:5001" not in io
@@ -212,7 +212,7 @@ print(began * 1000, time.time() * 1000, lines)
 def test_looking_at_many_groups_stops_nobody(ioband: Guest) -> None:
     """A reader waits for the disk all the same, and almost never for the processor."""
     guest = ioband
-    count, times = 2000, 40
+    count, times = 1500, 54  # all have counters
     with (
         null_blk(guest, irqmode=2, completion_nsec=200_000) as disk,
         Ioband(guest, "d", disk, mode="uid") as device,

@@ -59,11 +59,11 @@ struct ioband_cpu_stats {
 /**
  * struct ioband_histogram - the latencies of bios
  * @sum_ns: their sum
- * @bios: number of bios by bucket; the buckets in use are mostly in the cache line of the sum
+ * @bios: number of bios by bucket; with 32 bits 500 000 bios a second would wrap in 2.4 hours
  */
 struct ioband_histogram {
 	u64 sum_ns;
-	u32 bios[IOBAND_NR_BUCKETS];
+	u64 bios[IOBAND_NR_BUCKETS];
 };
 
 /**

@@ -23,8 +23,8 @@
 /* Space that is kept for the last line of a page. */
 #define PAGE_TAIL	sizeof("next 4294967295\n")
 
-/* Longest line without the path: six histograms of 26 numbers, and their sums. */
-#define LINE_MAX	2560
+/* Longest line without the path: six histograms of 26 numbers of 64 bits, and their sums. */
+#define LINE_MAX	4096
 
 /* A path may need four characters for each of its own. */
 #define PATH_ROOM	(4 * PATH_MAX)
@@ -262,13 +262,13 @@ static bool write_stats(struct page_writer *page, void *entry)
 }
 
 static void line_add_hist(struct page_writer *page, const char *op, const char *what,
-			  const u32 *buckets)
+			  const u64 *buckets)
 {
 	int i;
 
 	line_add(page, " %s.%s=", op, what);
 	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
-		line_add(page, i ? ",%u" : "%u", buckets[i]);
+		line_add(page, i ? ",%llu" : "%llu", buckets[i]);
 }
 
 static bool write_latency(struct page_writer *page, void *entry)

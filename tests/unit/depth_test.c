@@ -380,6 +380,62 @@ static void rests_when_it_is_found(void **state)
 	pair_free(&pair);
 }
 
+/* A reader fills a flash device, and bursts of 200 ms come beside it; MB/s after some seconds. */
+static double mbps_with_bursts(enum sim_control control)
+{
+	static const struct sim_workload works[PAIR_GROUPS] = {
+		{ .depth = 32, .bytes = 131072 },
+		{ .depth = 6, .bytes = 65536, .on_ns = 200 * NSEC_PER_MSEC,
+		  .off_ns = 300 * NSEC_PER_MSEC },
+	};
+	struct pair pair;
+	double mbps;
+
+	pair_start_mixed(&pair, sim_spec_find("flash"), works, control, 3);
+	if (control == SIM_FIXED)
+		ioband_core_set_limit(&pair.pool.core, 4, 0);
+	clock_run(&pair.clock, 4 * (u64)NSEC_PER_SEC);
+	mbps = mbps_until(&pair, 14 * (u64)NSEC_PER_SEC);
+	pair_free(&pair);
+	return mbps;
+}
+
+/* No trials begin again with each burst. */
+static void bursts_cost_no_trials(void **state)
+{
+	const double fixed = mbps_with_bursts(SIM_FIXED);
+	const double found = mbps_with_bursts(SIM_AUTO);
+
+	(void)state;
+	if (found < 0.97 * fixed)
+		fail_msg("%.1f of %.1f MB/s", found, fixed);
+}
+
+/* Readers that do not fill the device: soon after each burst begins, the pool becomes open. */
+static void light_bursts_are_open(void **state)
+{
+	static const struct sim_workload works[PAIR_GROUPS] = {
+		{ .depth = 1, .bytes = 4096, .think_ns = NSEC_PER_MSEC },
+		{ .depth = 1, .bytes = 4096, .think_ns = NSEC_PER_MSEC, .on_ns = NSEC_PER_SEC,
+		  .off_ns = NSEC_PER_SEC },
+	};
+	u32 ticks, opened = 0;
+	struct pair pair;
+
+	(void)state;
+	pair_start_mixed(&pair, sim_spec_find("flash"), works, SIM_AUTO, 3);
+	clock_run(&pair.clock, 30 * (u64)NSEC_PER_SEC);
+	for (ticks = 0; ticks < 3000; ticks++) {
+		const u64 calm_until_ns = pair.pool.calm_until_ns;
+
+		clock_run(&pair.clock, pair.clock.now_ns + TICK_NS);
+		opened += pair.pool.nr_active == PAIR_GROUPS &&
+			  pair.pool.calm_until_ns != calm_until_ns;
+	}
+	assert_in_range(opened, 14, 30);	/* of 15 */
+	pair_free(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -398,6 +454,8 @@ int main(int argc, char **argv)
 		TEST(follows_the_device),
 		TEST(follows_what_counts),
 		TEST(rests_when_it_is_found),
+		TEST(bursts_cost_no_trials),
+		TEST(light_bursts_are_open),
 	};
 
 	return run_cases(cases, argc, argv);

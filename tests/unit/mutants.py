@@ -881,6 +881,12 @@ DEPTH = [
         "gain->sum > trial->pairs * wanted",
         "gain->sum < trial->pairs * wanted",
     ),
+    Mutant(
+        "light-load-waits", "if (depth->stopped && depth->light_ns", "if (false && depth->light_ns"
+    ),
+    Mutant(
+        "pause-is-over", "	depth->stopped = true;\n", "	depth_move(depth, depth->chosen);\n"
+    ),
     Mutant("never-rests", "depth->phase_ns >= depth->pause_ns", "true"),
     Mutant("never-looks-again", "depth->phase_ns >= depth->pause_ns", "!depth->found"),
     Mutant("never-grows", "ios + (ios + 1) / 2", "ios"),

@@ -55,6 +55,10 @@
  * A trial of a narrower limit costs throughput for half of its length.  So it ends after one
  * pair if the cost is clear.  Pauses last up to eight times as long as the trial, or
  * IOBAND_PAUSE_MAX_NS.  A change of throughput in a pause (another load, another speed) ends it.
+ * While no groups compete, there are no rounds, and a pause stands still.  Otherwise all kinds of
+ * trials would follow each burst of a second group: with bursts of 200 ms each half second, beside
+ * a reader of 128 KiB that fills a flash device, these cost 5 % of the throughput.  But if the load
+ * is light then, a trial of less begins soon.  It costs nothing, and the pool may become open.
  * Before the first result, IOBAND_TRIAL_LEAST_FIRST pairs are enough.
  *
  * The first limit is a few whole bios of any size: no device is slow because of the size of its
@@ -223,6 +227,7 @@ static struct ioband_depth_limit depth_spare(const struct ioband_depth *depth)
 static void depth_next_try(struct ioband_depth *depth)
 {
 	depth->stood |= BIT(depth->try);
+	depth->stopped &= depth->try != IOBAND_TRY_MORE && depth->try != IOBAND_TRY_LESS;
 	depth->try = (depth->try + 1) % IOBAND_NR_TRIES;
 }
 
@@ -588,8 +593,12 @@ static void depth_end_pause_round(struct ioband_depth *depth, u64 rate)
 		depth->stood = 0;
 		depth->pause_ns = 0;
 	}
-	if (depth->phase_ns >= depth->pause_ns)
+	if (depth->stopped && depth->light_ns >= IOBAND_PAUSE_MIN_NS) {
+		depth->try = IOBAND_TRY_LESS;
 		depth_start_trial(depth);
+	} else if (depth->phase_ns >= depth->pause_ns) {
+		depth_start_trial(depth);
+	}
 }
 
 static bool round_is_over(const struct ioband_depth *depth)
@@ -608,6 +617,7 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
 	depth->pressed = round->held_ios >= round->ios / IOBAND_PRESSED_PART &&
 			 round->drained_ios <= round->ios / IOBAND_DRAINED_PART;
 	depth->full = round->held_ios >= round->ios - round->ios / IOBAND_SLACK_PART;
+	depth->light_ns = depth->full ? 0 : depth->light_ns + round->ns;
 }
 
 /**
@@ -653,11 +663,15 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
  * ioband_depth_stop() - samples stop for a while
  * @depth: estimator
  *
- * Ends a trial without a result, and puts the chosen limit in force.  When samples resume, a
- * trial of it begins soon.
+ * Ends a trial without a result, and puts the chosen limit in force.  A pause continues when
+ * samples resume, as device and load are probably the same.
  */
 void ioband_depth_stop(struct ioband_depth *depth)
 {
-	depth_move(depth, depth->chosen);
+	if (ioband_depth_in_trial(depth))
+		depth_rest(depth, depth->chosen);
+	depth->stopped = true;
+	depth->light_ns = 0;
+	depth->peak_ios = 0;
 	depth->round = (struct ioband_sample) {};
 }

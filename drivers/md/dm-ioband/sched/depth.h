@@ -157,6 +157,7 @@ struct ioband_trial {
  * @try: kind of the next trial, or of the present one
  * @found: all kinds of trial have left @chosen unchanged, at least once
  * @stood: kinds of trial since @chosen last changed, as bits
+ * @stopped: samples have stopped, and no trial of more or less in flight has ended since
  * @trial: see &struct ioband_trial
  * @round: completions of this round so far
  * @io_bytes: bound on the cost of an I/O, in bytes
@@ -165,6 +166,7 @@ struct ioband_trial {
  * @pressed: in the last round, the limit kept bios queued for part of the time, and the
  *	device hardly ever drained
  * @full: in the last round, the limit kept bios queued nearly all the time
+ * @light_ns: length of the last rounds in which it did not
  * @late_ios: outstanding completions of bios dispatched under another limit
  * @rate: usual throughput with @chosen; 0: not known
  * @odd: consecutive rounds with a throughput far from @rate
@@ -178,6 +180,7 @@ struct ioband_depth {
 	enum ioband_try try;
 	bool found;
 	unsigned int stood;
+	bool stopped;
 	struct ioband_trial trial;
 	struct ioband_sample round;
 	u32 io_bytes;
@@ -185,6 +188,7 @@ struct ioband_depth {
 	u32 max_bytes;
 	bool pressed;
 	bool full;
+	u64 light_ns;
 	u64 late_ios;
 	u64 rate;
 	unsigned int odd;
@@ -217,7 +221,7 @@ static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
  */
 static inline bool ioband_depth_is_settled(const struct ioband_depth *depth)
 {
-	return depth->stood & (BIT(IOBAND_TRY_MORE) | BIT(IOBAND_TRY_LESS));
+	return !depth->stopped && depth->stood & (BIT(IOBAND_TRY_MORE) | BIT(IOBAND_TRY_LESS));
 }
 
 #endif /* DM_IOBAND_DEPTH_H */

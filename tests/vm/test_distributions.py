@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Packages for other distributions: RPM's are built and linted, Arch's PKGBUILD is read.
+"""Packages for other distributions: RPM's and Arch's, built, installed and removed.
 
-Debian has rpmbuild and rpmlint.  They are unpacked into a namespace, where no program that is
-installed sees them.  Its rpm lacks the macros of systemd, which the test gives as Fedora has them.
+Debian has rpm, rpmlint, makepkg and pacman.  They are unpacked into a namespace, where no program
+that is installed sees them.  Its rpm lacks the macros of systemd, which the test gives as Fedora
+has them.
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from harness.installed import run_installed
 from harness.kernels import get_kernel, own_kernel_name
-from harness.lent import RPM, lent_tree
+from harness.lent import ARCH, RPM, lent_tree
 from harness.module import REPO
 from harness.packages import NOT_CONTENT, versions
 
@@ -52,6 +53,23 @@ rpmlint --config $OUT/packaging.toml dm-ioband*.rpm iobandctl-1*.rpm || echo fai
 """
 
 
+def check_root(root: Path, sbin: str, version: str) -> None:
+    """The paths in the rules, the preset of systemd and the program, as they are installed."""
+    rules = "".join(each.read_text() for each in root.rglob("*.rules"))
+    assert "/usr/bin/systemctl --no-block start ioband-wrap@" in rules
+    assert {f"{sbin}/{name}" for name in ("iobandctl", "kpartx", "mdadm")} <= set(
+        re.findall(r'[ "](/[^" ]*)', rules)
+    )
+    assert '"/sbin/' not in rules and '"/bin/systemctl' not in rules
+    preset = root / "usr/lib/systemd/system-preset/90-iobandctl.preset"
+    assert "disable iobandctl-watch.service" in preset.read_text()
+    program = root / sbin.removeprefix("/") / "iobandctl"
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    assert done.stdout == f"iobandctl {version}\n"
+    dynamic = subprocess.run(["readelf", "-dW", program], capture_output=True, text=True)
+    assert "BIND_NOW" in dynamic.stdout
+
+
 @pytest.mark.long("rpmbuild compiles iobandctl once more")
 def test_rpm_packages(tmp_path: Path) -> None:
     """All that is installed is in a package, with the paths of Fedora, and rpmlint is content."""
@@ -75,18 +93,7 @@ def test_rpm_packages(tmp_path: Path) -> None:
     assert f"add -m dm-ioband -v {version} -q --rpm_safe_upgrade\n" in says["kernels"]
     built = re.findall(r"^install -m dm-ioband .* -k (9\S+)", says["kernels"], re.M)
     assert built == ["9.1-headers", "9.2-headers"], says["kernels"]
-
-    rules = "".join(each.read_text() for each in (tmp_path / "root").rglob("*.rules"))
-    assert "/usr/bin/systemctl --no-block start ioband-wrap@" in rules
-    assert "/usr/sbin/kpartx" in rules and '"/sbin/' not in rules and "/bin/systemctl" in rules
-    preset = tmp_path / "root/usr/lib/systemd/system-preset/90-iobandctl.preset"
-    assert "disable iobandctl-watch.service" in preset.read_text()
-    done = subprocess.run(
-        [tmp_path / "root/usr/sbin/iobandctl", "--version"], capture_output=True, text=True
-    )
-    assert done.stdout == f"iobandctl {version}\n"
-    program = ["readelf", "-dW", tmp_path / "root/usr/sbin/iobandctl"]
-    assert "BIND_NOW" in subprocess.run(program, capture_output=True, text=True).stdout
+    check_root(tmp_path / "root", "/usr/sbin", version)
 
 
 # What builds leave where the sources are.
@@ -132,48 +139,48 @@ def test_sources_are_all_files_but_leftovers(tmp_path: Path) -> None:
     assert sorted(packed) == sorted(f"{top}/{name}" for name in files)
 
 
-# $1: the PKGBUILD, $2: where packages are put together.
-PACKAGE = """
-set -eu
-cd "$(dirname "$1")"
-startdir=$PWD srcdir=$2/src CFLAGS=-O1 LDFLAGS=
-mkdir -p "$srcdir"
-. "$1"
-make() { echo "make $*"; command make -n "$@" >/dev/null; }
-build
-for name in "${pkgname[@]}"; do
-	pkgdir=$2/$name
-	mkdir -p "$pkgdir"
-	arch_before=${arch[*]}
-	package_"$name"
-	echo "$name: ${arch[*]}"
-	arch=($arch_before)
-done
-echo "$pkgver ${pkgname[*]} ${license[*]}"
+# makepkg refuses to run as root; a user cannot enter the directories of a test.
+MAKEPKG = """
+cp -an $TREE/usr/. /usr/ && cp -an $TREE/etc/. /etc/
+cp -a $OUT/checkout /run/checkout && chown -R nobody /run/checkout
+cd /run/checkout/packaging
+setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=$PWD PKGEXT=.pkg.tar \\
+	makepkg --nodeps --cleanbuild >$OUT/log 2>&1 || { tail -50 $OUT/log; exit 1; }
+mkdir -p $OUT/root/var/lib/pacman
+on_root() { pacman --root $OUT/root --cachedir /run/cache "$@"; }
+on_root -Udd --noconfirm ./*.pkg.tar >$OUT/log 2>&1 || { cat $OUT/log; exit 1; }
+on_root -Qkk
+on_root -Qi
 """
 
 
+@pytest.mark.long("makepkg compiles iobandctl once more")
 def test_pkgbuild_of_arch(tmp_path: Path) -> None:
-    """bash runs it as makepkg does, but make runs without effect."""
-    checkout = tmp_path / "checkout"
-    files, tmp_path = littered_checkout(checkout), tmp_path / "packages"
+    """Built by a user in a checkout with leftovers, and installed by pacman."""
+    files = littered_checkout(tmp_path / "checkout")
     subprocess.run(["shellcheck", PACKAGING / "PKGBUILD"], check=True)
-    done = subprocess.run(
-        ["bash", "-c", PACKAGE, "-", checkout / "packaging/PKGBUILD", tmp_path],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    kernel = get_kernel(own_kernel_name())
+    said = run_installed(kernel, MAKEPKG, OUT=tmp_path, TREE=lent_tree(ARCH))
     version = versions()["dkms.conf"]
-    assert f"{version} dm-ioband-dkms iobandctl GPL-2.0-only\n" in done.stdout
-    made = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()}
-    sources = f"dm-ioband-dkms/usr/src/dm-ioband-{version}/"
+    assert re.findall(r"^(\S+): \d+ total files, 0 altered files", said, re.M) == [
+        "dm-ioband-dkms",
+        "iobandctl",
+    ], said
+    # Sources are the same everywhere, a compiled program is not.
+    keys = ("Name", "Version", "Architecture", "Licenses")
+    shown = "\n.*?".join(rf"{key} +: (\S+)" for key in keys)
+    assert re.findall(shown, said, re.S) == [
+        ("dm-ioband-dkms", f"{version}-1", "any", "GPL-2.0-only"),
+        ("iobandctl", f"{version}-1", "x86_64", "GPL-2.0-only"),
+    ]
+
+    root = tmp_path / "root"
+    made = {str(each.relative_to(root)): each.stat() for each in root.rglob("*") if each.is_file()}
+    sources = f"usr/src/dm-ioband-{version}/"
     assert {name for name in made if name.startswith(sources)} == {
         f"{sources}{name}" for name in files if name.startswith(("drivers/", "dkms.conf"))
     }
-    # Sources are the same everywhere, a compiled program is not.
-    assert "dm-ioband-dkms: any\n" in done.stdout
-    assert "iobandctl: x86_64 aarch64\n" in done.stdout
-    assert "iobandctl/usr/lib/systemd/system-preset/90-iobandctl.preset" in made
-    assert "iobandctl/usr/lib/dracut/modules.d/90ioband/module-setup.sh" in made
-    assert "KPARTX=/usr/bin/kpartx" in done.stdout and "MDADM=/usr/bin/mdadm" in done.stdout
+    assert {info.st_uid for info in made.values()} == {0}
+    assert made["usr/lib/dracut/modules.d/90ioband/module-setup.sh"].st_mode & 0o777 == 0o755
+    assert made["usr/share/man/man8/iobandctl.8.gz"].st_mode & 0o777 == 0o644
+    check_root(root, "/usr/bin", version)

@@ -15,6 +15,7 @@ from .trees import own_archive, unpacked
 
 DOCKER = ("docker.io", "apparmor")
 RPM = ("rpm", "rpmlint", "cpio")
+ARCH = ("makepkg", "pacman-package-manager", "libarchive-tools", "fakeroot")
 MULTIPATH = ("multipath-tools",)
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
@@ -53,7 +54,7 @@ def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
 
 def main() -> None:
     """Unpack what the tests lend to guests."""
-    for names in (DOCKER, LIBVIRT, MULTIPATH, RPM):
+    for names in (ARCH, DOCKER, LIBVIRT, MULTIPATH, RPM):
         print(lent_tree(names))
 
 

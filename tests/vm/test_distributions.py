@@ -42,8 +42,22 @@ for package in dm-ioband-dkms-*.rpm iobandctl-1*.rpm; do
 	rpm -qp --qf '[%{FILENAMES} %{FILEMODES:perms}\\n]' $package
 	echo "== scripts of $package"
 	rpm -qp --scripts $package
-	mkdir -p root && rpm2cpio $package | (cd root && cpio -idm --quiet)
 done
+# Debian's rpm asks for the option, as it would not see packages of Debian.
+set -- --force-debian --nodeps
+export SYSTEMD_OFFLINE=1
+echo "== installed"
+rpm -i "$@" dm-ioband-dkms-*.rpm iobandctl-1*.rpm
+rpm -V --nodeps dm-ioband-dkms iobandctl && dkms status
+systemctl is-enabled iobandctl-watch.service iobandctl-metrics.timer || :
+names=$(rpm -ql dm-ioband-dkms iobandctl)
+mkdir root && printf '%s\\n' $names | cpio -pdm --quiet root
+echo "== removed"
+systemctl -q enable iobandctl-watch.service
+rpm -e "$@" dm-ioband-dkms iobandctl >$OUT/log 2>&1 || { cat $OUT/log; exit 1; }
+dkms status
+for name in $names; do [ -d $name ] || ls $name 2>/dev/null || :; done
+find /etc/systemd /usr/lib/systemd -name '*ioband*'
 echo "== kernels"
 mkdir -p /usr/lib/modules/{9.1-headers,9.2-headers}/build/include /usr/lib/modules/9.3-bare
 printf '#!/bin/sh\\necho "$@"\\n' >$OUT/dkms && chmod 755 $OUT/dkms
@@ -72,7 +86,7 @@ def check_root(root: Path, sbin: str, version: str) -> None:
 
 @pytest.mark.long("rpmbuild compiles iobandctl once more")
 def test_rpm_packages(tmp_path: Path) -> None:
-    """All that is installed is in a package, with the paths of Fedora, and rpmlint is content."""
+    """All files have the paths of Fedora, scripts build the module, and rpmlint is content."""
     shutil.copytree(REPO, tmp_path / "checkout", symlinks=True, ignore=NOT_CONTENT)
     shutil.copy(PACKAGING / "rpmlint.toml", tmp_path / "packaging.toml")
     (tmp_path / "macros").write_text(MACROS)
@@ -93,6 +107,10 @@ def test_rpm_packages(tmp_path: Path) -> None:
     assert f"add -m dm-ioband -v {version} -q --rpm_safe_upgrade\n" in says["kernels"]
     built = re.findall(r"^install -m dm-ioband .* -k (9\S+)", says["kernels"], re.M)
     assert built == ["9.1-headers", "9.2-headers"], says["kernels"]
+    module = f"dm-ioband/{version}, {kernel.release}, x86_64: installed"
+    assert says["installed"].endswith(f"{module}\ndisabled\ndisabled\n"), says["installed"]
+    assert says["removed"] == ""
+
     check_root(tmp_path / "root", "/usr/sbin", version)
 
 

@@ -25,6 +25,7 @@ from harness.hotplug import (
 )
 from harness.lent import MULTIPATH, lent
 from harness.module import REPO, build_module
+from harness.tracing import TRACING, traced
 from harness.variants import variants
 from harness.waiting import wait_until
 
@@ -137,6 +138,39 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     machine.configure(machine.conf)
     assert machine.wraps(raw)
     machine.wait_for_links(WRAPPED)
+    machine.unplug()
+
+
+# The shell has the disk open throughout.  "add" has the rules decide again.
+FORMAT = """
+exec 3<>{disk}
+while [ ! -e /run/enough ]; do udevadm trigger --settle --action=add {disk}; done &
+for i in $(seq 10); do
+	udevadm trigger --action=change {disk}
+	mkfs.ext4 -q -F {disk} || echo failed
+done
+touch /run/enough
+wait
+"""
+EXCLUSIVE = 'comm == "iobandctl" && flags & 128'  # O_EXCL
+
+
+def test_mkfs_does_not_fail_beside_events(machine: Machine) -> None:
+    """mkfs opens its disk with O_EXCL; the rules look for its users without it."""
+    guest = machine.guest
+    machine.configure(None)
+    machine.plug(machine.disk.link)
+    machine.configure(machine.conf)
+    raw = machine.raw()
+    with traced(guest, "syscalls/sys_enter_openat", only=EXCLUSIVE):
+        assert guest.run(["bash", "-c", FORMAT.format(disk=raw)], timeout=600).out == ""
+        said = machine.journal("-t", "iobandctl")
+        assert len(re.findall(r"left alone: process \d+ \(\S+\) has it open", said)) >= 3
+        assert "sys_openat" not in guest.read(f"{TRACING}/trace")
+        guest.run(["rm", "/run/enough"])
+        assert machine.wraps(raw)
+        assert "sys_openat" in guest.read(f"{TRACING}/trace")  # of the unit
+    machine.wait(WRAPPED)
     machine.unplug()
 
 

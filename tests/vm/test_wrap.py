@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import VolumeGroup, linear, loop_device, mounted, null_blk, scsi_debug
+from harness.devices import (
+    VolumeGroup,
+    linear,
+    loop_device,
+    mounted,
+    null_blk,
+    scsi_debug,
+    two_disks,
+)
 from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.tool import Tool
@@ -138,6 +146,20 @@ def test_what_wrap_refuses(tool: Tool) -> None:
             said = tool.refused(4, "unwrap", disk, says="io-nullb0 is in use: it is mounted on ")
             assert "--deferred" in said
         tool.run("unwrap", disk)
+
+
+def test_a_device_of_a_mounted_btrfs_is_refused(tool: Tool) -> None:
+    """The mount shows the other device only."""
+    guest = tool.guest
+    with two_disks(guest) as disks:
+        guest.run(["modprobe", "btrfs"])
+        guest.run(["mkfs.btrfs", "-q", "-f", *disks])
+        guest.run(["btrfs", "device", "scan", *disks])
+        with mounted_as_is(guest, disks[0]):
+            says = f"{disks[1]} is in use: a btrfs file system over several devices lies on it"
+            tool.refused(4, "wrap", disks[1], says=says)
+        tool.run("wrap", disks[1])
+        tool.run("unwrap", disks[1])
 
 
 def test_parts_of_other_devices_are_refused(tool: Tool) -> None:

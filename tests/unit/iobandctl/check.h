@@ -117,6 +117,7 @@ void test_explain_behind(void);
 
 /* In test-use.c. */
 void test_use_exclusive(void);
+void test_use_in_event(void);
 void test_use_by_fuse(void);
 
 #endif

@@ -39,7 +39,7 @@ static const struct {
 	TEST(units),
 	TEST(explain_targets), TEST(explain_capped),
 	TEST(explain_brake), TEST(explain_behind), TEST(has_path),
-	TEST(use_exclusive), TEST(use_by_fuse),
+	TEST(use_exclusive), TEST(use_in_event), TEST(use_by_fuse),
 	TEST(reach_run), TEST(reach_closes), TEST(reach_stat),
 	TEST(conf_many), /* takes longest */
 };

@@ -6,14 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "check.h"
 #include "host/use.h"
 #include "wrapped.h"
 
 #define FAKE "/dev/ioband-fake"
+#define FAKE_FILE "/memfd:ioband-fake"
 #define FAKE_MAJOR 4000
 #define CALLS_SIZE 16
 
@@ -67,6 +71,21 @@ int __wrap_stat(const char *path, struct stat *info)
 	return 0;
 }
 
+/* A file named FAKE_FILE stands for the device where it is open. */
+int __wrap_statx(int directory, const char *name, int flags, unsigned int mask,
+		 struct statx *info)
+{
+	char target[64] = "";
+
+	if (readlinkat(directory, name, target, sizeof(target) - 1) < 0 ||
+	    strncmp(target, FAKE_FILE, strlen(FAKE_FILE)))
+		return __real_statx(directory, name, flags, mask, info);
+	*info = (struct statx){
+		.stx_mode = S_IFBLK, .stx_rdev_major = FAKE_MAJOR, .stx_rdev_minor = 1,
+	};
+	return 0;
+}
+
 int __wrap_mnt_table_parse_mtab(struct libmnt_table *table, const char *name)
 {
 	FILE *stream;
@@ -78,6 +97,13 @@ int __wrap_mnt_table_parse_mtab(struct libmnt_table *table, const char *name)
 	error = mnt_table_parse_stream(table, stream, "mountinfo");
 	fclose(stream);
 	return error;
+}
+
+static void share_calls(void)
+{
+	calls = mmap(NULL, CALLS_SIZE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(calls != MAP_FAILED);
 }
 
 static bool asked_exclusively(int error)
@@ -92,15 +118,39 @@ static bool asked_exclusively(int error)
 /* No other program waits for a driver, or for the page cache, while O_EXCL is refused to it. */
 void test_use_exclusive(void)
 {
-	calls = mmap(NULL, CALLS_SIZE, PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(calls != MAP_FAILED);
+	share_calls();
 	CHECK(!asked_exclusively(0));
 	CHECK(same(calls, "SXxs"));
 	CHECK(asked_exclusively(EBUSY));
 	CHECK(same(calls, "SXs"));
 	CHECK(!asked_exclusively(ENOMEDIUM));
 	munmap(calls, CALLS_SIZE);
+}
+
+/* An mkfs that runs is found without an open, which could fail its own. */
+void test_use_in_event(void)
+{
+	int fd = memfd_create("ioband-fake", MFD_CLOEXEC);
+	char *path = xasprintf("/proc/self/fd/%d", fd);
+	int reader = open(path, O_RDONLY | O_CLOEXEC);
+	struct problem use;
+
+	share_calls();
+	exclusive_error = EBUSY;
+	CHECK(use_in_event(&fake, true, true, &use));
+	CHECK(same(calls, "SXs"));
+	*calls = 0;
+	CHECK(use_in_event(&fake, false, true, &use));
+	CHECK(strstr(use.text, "(unit) has it open"));
+	CHECK(!use_in_event(&fake, false, false, &use));
+	close(fd);
+	CHECK(!use_in_event(&fake, false, true, &use));
+	CHECK(use_by_process(&fake, false, &use));
+	close(reader);
+	CHECK(!use_by_process(&fake, false, &use));
+	CHECK(same(calls, ""));
+	munmap(calls, CALLS_SIZE);
+	free(path);
 }
 
 /* Users mount FUSE file systems themselves, with a source of their choice. */

@@ -203,16 +203,6 @@ MUTANTS = [
     ("explain-judge.c", "(it->rivals || it->braked)", "1", "unit"),
     ("words.c", "(length == 3 && value < 0x800) ||", "", "unit"),
     ("words.c", "value > 0x10ffff)", "0)", "unit"),
-    ("words.c", "ascii ? is_odd_in_ascii : is_invisible", "is_never_odd", "shown"),
-    ("words.c", "if (length && *json != '\\n' && is_invisible(code))", "if (0)", "shown"),
-    ("words.c", "0xd7c0 + (code >> 10)", "0xd800 + (code >> 10)", "shown"),
-    ("words.c", "plain = length && !is_odd(code)", "plain = !length || !is_odd(code)", "shown"),
-    ("words.c", "{ 0xe0000, 0xe0fff }", "{ 0xe0000, 0xe0000 }", "shown"),
-    ("error.c", "show(text, stderr);\n\tfflush", "xstrdup(text);\n\tfflush", "shown"),
-    ("print.c", "text_utf8(text) : show(text, stdout)", "text_utf8(text) : xstrdup(text)", "shown"),
-    ("print.c", "table_of(row)->json ? text_utf8(text) :", "", "shown"),
-    ("print.c", "*shown = show(text, stdout)", "*shown = xstrdup(text)", "shown"),
-    ("print.c", "shown = text_json(json)", "shown = xstrdup(json)", "shown"),
     ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),
     ("recording-parse.c", "json_tokener_get_parse_end(tokener) < length", "0", "unit"),
     ("recording-parse.c", "group->seq <= group[-1].seq", "0", "unit"),
@@ -272,6 +262,9 @@ MUTANTS = [
     ),
     ("explain-latency.c", "if (tree_is_below(groups, other, up))\n\t\t\tbreak;", "", "unit"),
     ("explain-latency.c", '!strcmp(pool->speaker->table.measure, "time") ||', "", "unit"),
+    ("use.c", "if (first)\n", "if (first || synthetic)\n", "unit"),
+    ("use.c", "return synthetic && use_by_process(", "return use_by_process(", "unit"),
+    ("use.c", "(!writes || ", "(1 || ", "unit"),
     ("explain-bounds.c", "return most->rate[RBPS] || most->rate[RIOPS];", "return 1;", "unit"),
 ]
 
@@ -292,11 +285,10 @@ def test_mistakes_are_found(
     compile_c(broken, [tmp_path / file], SOURCE, "-c", "-w")
     objects = {**built.objects, str(source.relative_to(SOURCE).with_suffix("")): broken}
     program = tmp_path / "program"
-    if finder in ("fuzz", "shown"):
+    if finder == "fuzz" or finder in FUZZ_TEXTS:
         link_fuzz(program, objects)
         subjects = {"conf.c": "conf", "recording-parse.c": "recording"}
-        subject = subjects.get(file, "kernel")
-        subject = "shown" if finder == "shown" else subject
+        subject = finder if finder in FUZZ_TEXTS else subjects.get(file, "kernel")
         found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
     elif finder == "swap":
         link_swap(program, objects)

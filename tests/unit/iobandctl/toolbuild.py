@@ -64,7 +64,7 @@ UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-b
 UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
 TEST_SOURCES = [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]
 # Calls that test-use.c replaces.
-WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
+WRAPPED = ["open", "close", "stat", "statx", "mnt_table_parse_mtab"]
 PARSER = [
     *("kernel/parse", "base/weight", "base/rates", "base/bounds", "base/words", "base/alloc"),
     "base/error",

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <libmount.h>
 #include <libudev.h>
 #include <stdio.h>
@@ -117,10 +118,29 @@ static bool has_holder(const struct device *device, struct problem *use)
 	return *label;
 }
 
+/* The table of mounts has only one of the devices of a btrfs file system. */
+static bool is_in_btrfs(const struct device *device, struct problem *use)
+{
+	struct device part;
+	glob_t parts;
+	bool is = false;
+
+	if (glob("/sys/fs/btrfs/*/devices/*", GLOB_NOSORT, NULL, &parts))
+		return false;
+	for (size_t i = 0; i < parts.gl_pathc && !is; i++)
+		is = device_of_kernel_name(strrchr(parts.gl_pathv[i], '/') + 1, &part) &&
+		     same(device, makedev(part.major, part.minor));
+	globfree(&parts);
+	if (is)
+		problem_set(use,
+			    "a btrfs file system over several devices lies on it; 'umount' that first");
+	return is;
+}
+
 static bool is_used(const struct device *device, struct problem *use)
 {
 	return has_holder(device, use) || is_mounted(device, use) ||
-	       is_swap(device, use);
+	       is_swap(device, use) || is_in_btrfs(device, use);
 }
 
 static bool has_used_partition(const struct device *device,
@@ -416,17 +436,25 @@ bool use_by_link(const struct device *device, const char *link,
 	return found;
 }
 
-/* Use cached attributes only: a file server may not answer. */
-static bool file_is(int files, const char *name, const struct device *device)
+/*
+ * Use cached attributes only: a file server may not answer.  The mode of a link in
+ * /proc/PID/fd is that of its open file.
+ */
+static bool file_is(int files, const char *name, const struct device *device,
+		    bool writes)
 {
 	struct statx info;
+	struct stat link;
 
 	return !statx(files, name, AT_STATX_DONT_SYNC, STATX_TYPE, &info) &&
 	       S_ISBLK(info.stx_mode) &&
-	       same(device, makedev(info.stx_rdev_major, info.stx_rdev_minor));
+	       same(device, makedev(info.stx_rdev_major, info.stx_rdev_minor)) &&
+	       (!writes || (!fstatat(files, name, &link, AT_SYMLINK_NOFOLLOW) &&
+			    link.st_mode & 0200));
 }
 
-static bool process_has_open(int process, const struct device *device)
+static bool process_has_open(int process, const struct device *device,
+			     bool writes)
 {
 	struct dirent *entry;
 	bool found = false;
@@ -436,7 +464,7 @@ static bool process_has_open(int process, const struct device *device)
 	fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	files = fd < 0 ? NULL : fdopendir(fd);
 	while (files && !found && (entry = readdir(files)))
-		found = file_is(dirfd(files), entry->d_name, device);
+		found = file_is(dirfd(files), entry->d_name, device, writes);
 	if (files)
 		closedir(files);
 	return found;
@@ -454,11 +482,12 @@ static void process_name(int process, char name[64])
 }
 
 static bool check_process(DIR *processes, const char *pid,
-			  const struct device *device, struct problem *use)
+			  const struct device *device, bool writes,
+			  struct problem *use)
 {
 	int process = openat(dirfd(processes), pid,
 			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool found = process >= 0 && process_has_open(process, device);
+	bool found = process >= 0 && process_has_open(process, device, writes);
 	char name[64];
 
 	if (found) {
@@ -472,10 +501,12 @@ static bool check_process(DIR *processes, const char *pid,
 }
 
 /*
- * Check whether a process has a device open.  Return: true if so; udev's processes do not
- * count.
+ * Check whether a process has a device open.
+ * @writes: only files that are open for writing count
+ * Return: true if so; udev's processes do not count.
  */
-bool use_by_process(const struct device *device, struct problem *use)
+bool use_by_process(const struct device *device, bool writes,
+		    struct problem *use)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
@@ -483,7 +514,8 @@ bool use_by_process(const struct device *device, struct problem *use)
 
 	while (processes && !found && (entry = readdir(processes)))
 		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-			check_process(processes, entry->d_name, device, use);
+			check_process(processes, entry->d_name, device, writes,
+				      use);
 	if (processes)
 		closedir(processes);
 	return found;
@@ -529,8 +561,29 @@ bool use_exclusive(const struct device *device, struct problem *use)
 	}
 	if (error != -EBUSY)
 		return false;
-	if (!use_by_process(device, use))
+	if (!use_by_process(device, false, use))
 		problem_set(use,
 			    "the kernel holds it exclusively: a file system over several devices, a mount in another namespace or container, a RAID member, or an iSCSI or NVMe target; find and stop that first");
 	return true;
+}
+
+/*
+ * Check for users of a device in an event of udev, beyond use_of_device().
+ * @first: it is the first event of the device since the boot
+ * @synthetic: the event does not come from the driver, but from a request, or from udev after a
+ *	process has written to the device
+ * @use: the user, and a remedy
+ *
+ * O_EXCL could fail an mkfs, which opens the device in the same way.  It is safe only in the
+ * first event, before which no program has seen the device.  A process that writes is a user,
+ * except in events from the driver: these may come while a maker of the device, such as losetup
+ * or mdadm, still has it open.  If the kernel uses the device, the table of ioband cannot be
+ * loaded, and the unit leaves the device alone.
+ */
+bool use_in_event(const struct device *device, bool first, bool synthetic,
+		  struct problem *use)
+{
+	if (first)
+		return use_exclusive(device, use);
+	return synthetic && use_by_process(device, true, use);
 }

@@ -117,7 +117,7 @@ static int check_free(const char *name, const char *uuid,
 	    use_as_part(device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
 			    use.text);
-	if (use_by_process(device, &use))
+	if (use_by_process(device, false, &use))
 		note("note: %s, and goes past the new device until it opens /dev/mapper/%s instead",
 		     use.text, name);
 	return EXIT_OK;

@@ -57,7 +57,8 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 	if (error != -EBUSY)
 		return fail(exit_code_of(-error), "cannot remove %s: %s",
 			    found->dm->name, kmsg_reason(-error));
-	if (!use_of_device(&device, &use) && !use_by_process(&device, &use))
+	if (!use_of_device(&device, &use) &&
+	    !use_by_process(&device, false, &use))
 		problem_set(&use,
 			    "something has it open, perhaps in another namespace or container");
 	return busy(found->dm, use.text);

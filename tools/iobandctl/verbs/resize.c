@@ -21,7 +21,7 @@ static int check_shrinking(const struct ioband_device *device, uint64_t sectors)
 
 	snprintf(node.path, sizeof(node.path), "/dev/mapper/%s", dm->name);
 	if (!use_of_device(&node, &use) && !use_exclusive(&node, &use) &&
-	    !use_by_process(&node, &use))
+	    !use_by_process(&node, false, &use))
 		return EXIT_OK;
 	device_label(device->table.device[0], device->table.device[1], below);
 	return fail(EXIT_IN_USE,

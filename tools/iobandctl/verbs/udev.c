@@ -174,11 +174,19 @@ static bool is_named_array(struct udev_device *found,
 	return named;
 }
 
-/*
- * The disk of root, and all devices in use since the initramfs, are left unwrapped.  A change
- * event may come from a running mkfs, which use_exclusive() can disturb.  Therefore it is
- * called last, after all other checks have found the disk free.
- */
+static bool is_open(struct udev_device *found, const struct device *device,
+		    struct problem *use)
+{
+	struct udev_device *known = udev_of(udev_device_get_udev(found), device);
+	const bool first = known && !udev_device_get_is_initialized(known);
+
+	udev_device_unref(known);
+	return use_in_event(device, first,
+			    udev_device_get_property_value(found, "SYNTH_UUID"),
+			    use);
+}
+
+/* The disk of root, and all devices in use since the initramfs, are left unwrapped. */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
 	const struct device *device = &choice->device;
@@ -191,7 +199,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	    !use_by_name(device, &use) &&
 	    !is_named_array(found, device, &use) &&
 	    !use_by_partitions(device, &use) &&
-	    !is_twice(choice, &use) && !use_exclusive(device, &use))
+	    !is_twice(choice, &use) && !is_open(found, device, &use))
 		return true;
 	note_in_log(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
 		    device->path, use.text);

@@ -20,7 +20,8 @@ from harness.devices import (
 )
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.tool import Tool
+from harness.tool import EVIL, EVIL_SHOWN, Tool, on_terminal
+from harness.waiting import wait_until
 from test_stacks import array, luks, partition
 from test_tool import assert_nothing_of, assert_schema, dm_names
 
@@ -160,6 +161,41 @@ def test_a_device_of_a_mounted_btrfs_is_refused(tool: Tool) -> None:
             tool.refused(4, "wrap", disks[1], says=says)
         tool.run("wrap", disks[1])
         tool.run("unwrap", disks[1])
+
+
+# Has a device open under a name of its choice.
+HOLDER = f"""
+import ctypes, sys, time
+ctypes.CDLL(None).prctl(15, {EVIL!r}.encode())
+with open(sys.argv[1]):
+    open("/run/held", "w").close()
+    time.sleep(10000)
+"""
+
+
+def test_names_of_users_in_errors(tool: Tool) -> None:
+    """Of a process, a mount point and a path: root's terminal does not obey them."""
+    guest, over = tool.guest, "/dev/mapper/io-nullb0"
+    link, point = f"/run/link{EVIL}", f"/run/point{EVIL}"
+    with null_blk(guest, size_mib=64, memory_backed=1) as disk:
+        tool.run("wrap", disk)
+        holder = guest.start(["/usr/bin/python3", "-c", HOLDER, over])
+        wait_until(guest, lambda: guest.exists("/run/held"), "not held")
+        said = on_terminal(guest, f"{tool.program} remove io-nullb0")
+        assert f"({EVIL_SHOWN}) has it open" in said
+        holder.kill()
+        holder.wait(check=False)
+        guest.run(["mkfs.ext4", "-q", over])
+        guest.run(["mkdir", point])
+        guest.run(["mount", over, point])
+        said = on_terminal(guest, f"{tool.program} unwrap io-nullb0")
+        assert f"it is mounted on /run/point{EVIL_SHOWN};" in said
+        guest.run(["umount", point])
+        guest.run(["ln", "-s", disk, link])
+        said = on_terminal(guest, f"{tool.program} wrap '{link}'")
+        assert f"/run/link{EVIL_SHOWN}" in said
+        guest.run(["rm", "-r", link, point, "/run/held"])
+        tool.run("unwrap", disk)
 
 
 def test_parts_of_other_devices_are_refused(tool: Tool) -> None:

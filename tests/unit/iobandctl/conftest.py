@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakekernel import Fake, slots
+from terminal import Terminal
 from toolbuild import Built, build
 from watcher import Watcher
 
@@ -96,3 +97,11 @@ def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
     for process in started:
         process.terminate()
         assert process.wait() == 0
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    """A terminal of 120 columns and 12 lines, on which a test runs top."""
+    made = Terminal(120, 12)
+    yield made
+    made.close()

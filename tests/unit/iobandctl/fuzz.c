@@ -19,9 +19,11 @@
 #include <wctype.h>
 
 #include "base/defs.h"
+#include "base/show.h"
 #include "config/conf.h"
 #include "kernel/parse.h"
 #include "observe/plot-series.h"
+#include "observe/top.h"
 #include "print/print.h"
 #include "watch/weigh.h"
 
@@ -313,16 +315,59 @@ static void check_json(const char *printed, const char *text)
 	free(valid);
 }
 
+static void check_cell(const char *text)
+{
+	wchar_t *cell = top_widen(text);
+
+	MUST(!*cell == !*text);
+	for (const wchar_t *at = cell; *at; at++)
+		MUST(!is_hidden(*at));
+	free(cell);
+}
+
+/* A text as an error, and as the path of a group that is alone in its pool. */
+static void check_top(const char *text)
+{
+	static const struct ioband_device speaker = { .table = { .pool = "p", .measure = "ios" } };
+	static const struct ioband_devices none;
+	struct ioband_group group = { .seq = 1, .name = "root", .path = (char *)text };
+	struct group_stats stats = { .seq = 1, .op = { { .ios = 1 } } };
+	struct group_latency latency = { .seq = 1 };
+	const struct sample delta = {
+		.ns = 1,
+		.groups = { &group, 1 }, .stats = { &stats, 1 }, .latency = { &latency, 1 },
+	};
+	struct top_view view = { .n = 0 };
+
+	check_cell(text);
+	top_view_add(&view, &none, &speaker, &delta, false);
+	MUST(view.n == 1);
+	check_shown(view.v[0].group, 0);
+	check_cell(view.v[0].group);
+	top_view_free(&view);
+}
+
+static int count_lines(const char *text)
+{
+	int count = 0;
+
+	while ((text = strchr(text, '\n')))
+		count++, text++;
+	return count;
+}
+
 /* The C library has the standard streams as variables. */
 static void fuzz_shown(const char *text)
 {
 	FILE *const streams[] = { stdout, stderr };
+	char *said, *lines = strdup(text);
 	struct problem problem;
-	char *said;
 	size_t size;
 
 	stdout = open_memstream(&said, &size);
 	stderr = stdout;
+	print_lines("> ", lines);
+	free(lines);
 	note("%s", text);
 	fail(EXIT_FAILED, "%.5s", text);
 	print_line("%s", text);
@@ -331,8 +376,11 @@ static void fuzz_shown(const char *text)
 	fclose(stdout);
 	stdout = streams[0];
 	stderr = streams[1];
-	check_shown(said, 6);
+	check_shown(said, 6 + count_lines(text));
 	free(said);
+	check_top(text);
+	if (show_is_needless(text, stdout))
+		check_shown(text, 0);
 
 	stdout = open_memstream(&said, &size);
 	print_cell(text, true);

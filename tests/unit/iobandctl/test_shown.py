@@ -10,6 +10,7 @@ import unicodedata
 
 import pytest
 from fakekernel import COMPLAINTS, OUTPUT, Fake, shown, slots
+from terminal import Terminal
 
 UNSEEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp"}
 UNSEEN = [chr(c) for c in range(1, sys.maxunicode + 1)
@@ -84,6 +85,19 @@ def test_pages_of_top(evil: Fake) -> None:
     text = evil.run("top", "--batch", "--count", "1", "--interval", "0.1", "--pool", "sda")
     assert ESCAPED.replace(" ", "\\040") in text
     assert is_safe(text)
+
+
+def test_screen_of_top(evil: Fake, terminal: Terminal) -> None:
+    """Also where the name is cut at its beginning, and by --sum."""
+    name = ESCAPED.replace(" ", "\\040")
+    terminal.run(evil, "--pool", "sda", "--interval", "100", "--sum")
+    lines = terminal.soon(lambda lines: lines[2].startswith("<"))
+    assert name.endswith(lines[2].split()[0][1:])
+    assert is_safe("".join(lines))
+    terminal.resize(300, 5)
+    terminal.soon(lambda lines: lines[2].startswith(f"{name} "))
+    terminal.press("q")
+    assert terminal.ends() == 0
 
 
 def test_check(fake: Fake) -> None:

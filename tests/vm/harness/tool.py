@@ -17,6 +17,19 @@ WATCH_UNIT = "iobandctl-watch.service"
 # The note of insert for each logical volume.
 OF_LVM = re.compile(r"iobandctl: note: \S+ is LVM's: .*\n")
 
+EVIL = "\x1b[2J\u202elive"  # a name that clears the screen, and shows "evil"
+EVIL_SHOWN = "\\033[2J\\342\\200\\256live"
+# A terminal obeys it, shows others in another order, or shows nothing.
+UNSAFE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]"
+
+
+def on_terminal(guest: Guest, command: str) -> str:
+    """The output on a terminal, without colours; a terminal can show all of it."""
+    environment = {"NO_COLOR": "1", "LANG": "C.UTF-8"}
+    done = guest.run(["script", "-qec", command, "/dev/null"], env=environment, check=False)
+    assert re.findall(UNSAFE, done.out) == [], command
+    return done.out
+
 
 def build_tool() -> Path:
     """Build iobandctl in the cache, with its fail points, and return the program."""

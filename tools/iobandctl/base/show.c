@@ -6,6 +6,7 @@
  * and all messages pass here; JSON has escapes of its own.
  */
 #include <langinfo.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,4 +25,14 @@ char *show(const char *text, FILE *stream)
 	bool ascii = isatty(fileno(stream)) && strcmp(nl_langinfo(CODESET), "UTF-8");
 
 	return text_visible(text, ascii);
+}
+
+/* Whether show() would not change a text. */
+bool show_is_needless(const char *text, FILE *stream)
+{
+	char *shown = show(text, stream);
+	bool is = !strcmp(shown, text);
+
+	free(shown);
+	return is;
 }

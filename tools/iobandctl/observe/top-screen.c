@@ -72,8 +72,11 @@ static void choose_columns(struct screen *screen)
 		screen->width[TOP_GROUP] = COLS;
 }
 
-/* A name that the C library cannot convert becomes a question mark. */
-static wchar_t *widen(const char *text)
+/*
+ * A text as the screen shows it, for free().  A name that the C library cannot convert becomes a
+ * question mark.
+ */
+wchar_t *top_widen(const char *text)
 {
 	char *shown = show(text, stdout);
 	size_t size = strlen(shown) + 1;
@@ -99,7 +102,7 @@ static int width_of(const wchar_t *text)
 /* Text, cut at its end. */
 static wchar_t *widen_within(const char *text, int width)
 {
-	wchar_t *wide = widen(text);
+	wchar_t *wide = top_widen(text);
 
 	for (size_t n = wcslen(wide); n && width_of(wide) > width;)
 		wide[--n] = 0;
@@ -109,7 +112,7 @@ static wchar_t *widen_within(const char *text, int width)
 /* Cut a path at its beginning, as its end is more specific. */
 static void draw_name(int y, int width, const char *text)
 {
-	wchar_t *wide = widen(text);
+	wchar_t *wide = top_widen(text);
 	const wchar_t *shown = wide;
 
 	if (width_of(wide) > width) {

@@ -2,6 +2,8 @@
 #ifndef IOBANDCTL_TOP_H
 #define IOBANDCTL_TOP_H
 
+#include <wchar.h>
+
 #include "host/device.h"
 #include "kernel/parse.h"
 #include "observe/recording.h"
@@ -73,5 +75,6 @@ void top_time(const struct top *top, char text[TOP_TIME_SIZE]);
 
 /* In top-screen.c. */
 int top_screen(struct top *top);
+wchar_t *top_widen(const char *text);
 
 #endif

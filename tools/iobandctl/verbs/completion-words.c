@@ -10,22 +10,13 @@
 #include "print/print.h"
 #include "verbs/completion.h"
 
-/* Shells print words and put them into the command unescaped: skip unprintable ones. */
-static bool is_visible(const char *word)
-{
-	char *shown = show(word, stdout);
-	bool is = !strcmp(shown, word);
-
-	free(shown);
-	return is;
-}
-
 static void add_group(const struct ioband_devices *devices, const struct groups *groups,
 		      const struct ioband_group *group, struct names *words)
 {
 	char *name = tree_name(devices, groups, group);
 
-	names_add(words, is_visible(name) ? name : group->name);
+	/* Shells print words, and put them into the command, unescaped. */
+	names_add(words, show_is_needless(name, stdout) ? name : group->name);
 	free(name);
 }
 

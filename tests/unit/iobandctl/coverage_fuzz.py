@@ -21,7 +21,7 @@ from toolbuild import HERE, SOURCE, ask_packages
 CORPUS = HERE / "corpus"
 BUILD = HERE.parents[2] / "build/fuzz"
 ANNOTATIONS = "annotations"
-SUBJECTS = ["kernel", "cgroup", "conf", "recording", "shown", ANNOTATIONS]
+SUBJECTS = ["kernel", "cgroup", "conf", "recording", "event", "shown", ANNOTATIONS]
 CLANG = os.environ.get("CLANG", "clang")
 FLAGS = "-g -O1 -w"
 SANITIZE = "address,undefined"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes all parsers of the kernel's texts, the file of weights, files of cgroups, the
- * configuration and recordings, and the display of names.  Mutates the seeds below by a fixed
- * generator, so that a failure repeats.
+ * configuration and recordings, events of udev, and the display of names.  Mutates the seeds
+ * below by a fixed generator, so that a failure repeats.
  *
- *	fuzz kernel|cgroup|conf|recording|shown SEED COUNT
- *	fuzz kernel|cgroup|conf|recording|shown files FILE...
+ *	fuzz kernel|cgroup|conf|recording|event|shown SEED COUNT
+ *	fuzz kernel|cgroup|conf|recording|event|shown files FILE...
  *
  * With LIBFUZZER defined, libFuzzer makes the texts ("make fuzz"), and the environment
  * variable FUZZ_SUBJECT has the subject.
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 #include <wctype.h>
 
@@ -25,6 +26,7 @@
 #include "observe/plot-series.h"
 #include "observe/top.h"
 #include "print/print.h"
+#include "verbs/verbs.h"
 #include "watch/weigh.h"
 
 static void must(int condition, const char *what)
@@ -54,6 +56,7 @@ static void fuzz_lists(const char *text)
 {
 	struct problem problem = { "" };
 	struct latency latency = { .n = 0 };
+	struct presets presets = { .n = 0 };
 	struct groups groups = { .n = 0 };
 	struct stats stats = { .n = 0 };
 	struct page_end end;
@@ -70,6 +73,10 @@ static void fuzz_lists(const char *text)
 	check_problem(result, &problem);
 	check_end(result, &end);
 	latency_free(&latency);
+	result = parse_presets(text, &presets, &end, &problem);
+	check_problem(result, &problem);
+	check_end(result, &end);
+	presets_free(&presets);
 }
 
 static void fuzz_lines(const char *text)
@@ -84,6 +91,7 @@ static void fuzz_lines(const char *text)
 	result = parse_status(text, &status, &problem);
 	check_problem(result, &problem);
 	MUST(result || (status.pool[0] && status.state[0]));
+	MUST(!parse_has_path(text) || strpbrk(text, "AF"));
 }
 
 static void fuzz_weights(const char *text)
@@ -245,7 +253,7 @@ static void fuzz_line(struct plot *plot, const char *text, size_t length)
 	free(copy);
 }
 
-static void fuzz_recording(const char *text)
+static void draw_recording(const char *text)
 {
 	struct recording_reader reader = { .line = 0 };
 	struct problem problem = { "" };
@@ -264,6 +272,89 @@ static void fuzz_recording(const char *text)
 		MUST(plot.v[i]->n && plot.v[i]->group && plot.v[i]->pool[0]);
 	check_script(&plot);
 	plot_free(&plot);
+}
+
+static void check_page(const struct top_view *view)
+{
+	char text[FORMAT_SIZE];
+
+	for (size_t i = 0; i < view->n; i++) {
+		for (int column = 0; column < TOP_COLUMNS; column++)
+			MUST(*top_cell(&view->v[i], column, text));
+		MUST(view->v[i].value[TOP_SHARE] < 101);
+	}
+}
+
+/* The pages of top; the text has whole lines only. */
+static void check_pages(const char *text, bool sum)
+{
+	struct recording_reader reader = { .path = "f", .line = 1 };
+	const struct args args = { .n = 0 };
+	struct top top = { .args = &args, .sort = TOP_SHARE, .input = &reader, .sum = sum };
+	struct problem problem;
+	struct top_view view;
+	int code = EXIT_OK;
+
+	reader.stream = fmemopen((char *)text, strlen(text), "r");
+	fail_into(&problem);
+	while (code == EXIT_OK && !top.at_end) {
+		code = top_refresh(&top, &view);
+		check_page(&view);
+		top_view_free(&view);
+	}
+	fail_into(NULL);
+	recording_line_free(&top.next);
+	names_free(&top.pools);
+	top_forget(&top);
+	recording_reader_close(&reader);
+}
+
+static void fuzz_recording(const char *text)
+{
+	char *lines;
+
+	if (asprintf(&lines, "%s\n", text) < 0)
+		abort();
+	check_pages(lines, false);
+	check_pages(lines, true);
+	free(lines);
+	draw_recording(text);
+}
+
+/* libudev ends the program if a name is outside of /dev, which udev never gives. */
+static bool is_variable(const char *line)
+{
+	return strchr(line, '=') && (strncmp(line, "DEVNAME=/", 9) ||
+				     !strncmp(line, "DEVNAME=/dev/", 13));
+}
+
+/* The environment of "iobandctl udev": it prints properties, each in a line. */
+static void fuzz_event(const char *text)
+{
+	const struct args args = { .n = 0 };
+	char *variables[64] = { NULL }, *copy = strdup(text), *rest = copy, *line, *said;
+	char **const kept = environ;
+	FILE *const stream = stdout;
+	struct problem problem;
+	size_t size, n = 0;
+
+	while ((line = strsep(&rest, "\n")) && n < ARRAY_SIZE(variables) - 1) {
+		if (is_variable(line))
+			variables[n++] = line;
+	}
+	stdout = open_memstream(&said, &size);
+	fail_into(&problem);
+	environ = variables;
+	verb_udev.run(&args);
+	environ = kept;
+	fail_into(NULL);
+	fclose(stdout);
+	stdout = stream;
+	for (rest = said; (line = strsep(&rest, "\n")) && rest;)
+		MUST(!strncmp(line, "IOBAND_", 7) || !strcmp(line, ".IOBAND_LOST=1"));
+	MUST(!*line);
+	free(said);
+	free(copy);
 }
 
 /* Control characters, characters that reorder others, and characters of no width. */
@@ -485,6 +576,20 @@ static const char *const shown_words[] = {
 	"\355\277\277", "\364\220\200\200", "\360\237", "\357\277\276", "\\", "\"", "\303\251",
 };
 
+#define EVENT "ACTION=change\nDEVPATH=/devices/x\nSUBSYSTEM=block\nSEQNUM=1\nMAJOR=4000\nMINOR=1\nDEVNAME=/dev/x\n"
+
+static const char *const event_seeds[] = {
+	EVENT, EVENT "DM_UUID=IOBAND-x\n", EVENT "DM_UUID=part1-IOBAND-x\nIOBAND_WRAP=1\n",
+	EVENT "DEVLINKS=/dev/disk/by-id/a /dev/disk/by-uuid/b\nSYNTH_UUID=0\n",
+};
+
+static const char *const event_words[] = {
+	"\n", "=", "MAJOR=7\n", "MINOR=0\n", "SEQNUM=18446744073709551616\n", "DEVPATH=/\n", "-1",
+	"DEVNAME=\n", "DM_UUID=part4294967296-IOBAND-\n", "part1-part2-IOBAND-", "IOBAND-UNDER-",
+	"DEVLINKS= /dev/disk/by-path/", "IOBAND_WRAP=0\n", "ACTION=add\n", "SUBSYSTEM=net\n",
+	"IFINDEX=1\n", "USEC_INITIALIZED=x\n", "TAGS=:a:\n", "/../", "DEVMODE=0999\n",
+};
+
 /**
  * struct subject - a subject of the fuzzer
  * @name: on the command line
@@ -511,6 +616,8 @@ static const struct subject {
 	{ "recording", fuzz_recording, recording_seeds,
 	  ARRAY_SIZE(recording_seeds), recording_words,
 	  ARRAY_SIZE(recording_words) },
+	{ "event", fuzz_event, event_seeds, ARRAY_SIZE(event_seeds), event_words,
+	  ARRAY_SIZE(event_words) },
 	{ "shown", fuzz_shown, shown_seeds, ARRAY_SIZE(shown_seeds),
 	  shown_words, ARRAY_SIZE(shown_words) },
 };

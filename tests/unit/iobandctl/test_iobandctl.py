@@ -15,7 +15,7 @@ from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link
 
 FUZZ_SEEDS = range(4)
 FUZZ_TEXTS = {"kernel": 40_000, "cgroup": 40_000, "conf": 10_000}
-FUZZ_TEXTS |= {"recording": 5_000, "shown": 5_000}
+FUZZ_TEXTS |= {"recording": 5_000, "event": 5_000, "shown": 5_000}
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
 SWAP_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-swap.c").read_text())[1:]
 
@@ -272,6 +272,9 @@ MUTANTS = [
     ),
     ("explain-latency.c", "if (tree_is_below(groups, other, up))\n\t\t\tbreak;", "", "unit"),
     ("explain-latency.c", '!strcmp(pool->speaker->table.measure, "time") ||', "", "unit"),
+    ("top-view.c", "free(done);\n\tview->groups", "view->groups", "recording"),
+    ("udev.c", "udev_device_unref(found);\n\treturn code;", "return code;", "event"),
+    ("udev.c", 'print_line(WRAP "=%d", wrap);', 'puts("\\n");', "event"),
     ("top-screen.c", "*shown = show(text, stdout)", "*shown = xstrdup(text)", "shown"),
     ("top-view.c", "escaped = text_escape(name);", "escaped = xstrdup(name);", "shown"),
     ("print.c", 'print_line("%s%s", indent, line);', 'printf("%s%s\\n", indent, line);', "shown"),

@@ -2,10 +2,15 @@
 /*
  * Valid lines with random faults: each gives a result within its documented range or a whole
  * sentence.  The sentence names the wrong word if there is a single one.
+ *
+ *	args_fuzz lines		the same for lines from the standard input, each ended by a 0
+ *
+ * With LIBFUZZER defined, libFuzzer makes the lines ("make fuzz").
  */
 #include <linux/kernel.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CASE_SETUP	NULL
@@ -430,6 +435,34 @@ static void unspoilt_lines(void **state)
 		assert_true(try_message(messages[i]));
 }
 
+static void try_text(const void *text, size_t size)
+{
+	snprintf(line, sizeof(line), "%.*s", (int)size, (const char *)text);
+	try_table(line);
+	try_message(line);
+}
+
+#ifdef LIBFUZZER
+int fuzz_one(const void *text, size_t size) __asm__("LLVMFuzzerTestOneInput");
+
+int fuzz_one(const void *text, size_t size)
+{
+	try_text(text, size);
+	return 0;
+}
+#else
+static int try_lines(void)
+{
+	size_t size = 0, count = 0;
+	char *text = NULL;
+
+	for (; getdelim(&text, &size, 0, stdin) > 0; count++)
+		try_text(text, strlen(text));
+	free(text);
+	printf("%zu lines\n", count);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -440,5 +473,8 @@ int main(int argc, char **argv)
 		TEST(spoilt_words_of_messages),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], "lines"))
+		return try_lines();
 	return run_cases(cases, argc, argv);
 }
+#endif

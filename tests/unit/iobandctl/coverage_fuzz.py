@@ -3,8 +3,8 @@
 
 A corpus, corpus/SUBJECT.txt, has the texts found so far, one a line, with escapes of Python.  Each
 reaches code or a number of rounds that no other one reaches.  The texts of a run are added to it.
-The annotations of pods are read by a program in Go, and fuzzed by Go itself.  If one breaks a
-promise, Go writes it to a file that its unit tests read.
+The annotations of pods and the kernel's events are read by a program in Go, and fuzzed by Go
+itself.  If one breaks a promise, Go writes it to a file that its unit tests read.
 """
 
 import argparse
@@ -20,8 +20,9 @@ from toolbuild import HERE, SOURCE, ask_packages
 
 CORPUS = HERE / "corpus"
 BUILD = HERE.parents[2] / "build/fuzz"
-ANNOTATIONS = "annotations"
-SUBJECTS = ["kernel", "cgroup", "conf", "recording", "event", "shown", ANNOTATIONS]
+MODULE_LINES = "module"
+GO_TESTS = {"annotations": ("FuzzWish", "class"), "uevent": ("FuzzIsMapped", "uevent")}
+SUBJECTS = ["kernel", "cgroup", "conf", "recording", "event", "shown", MODULE_LINES, *GO_TESTS]
 CLANG = os.environ.get("CLANG", "clang")
 FLAGS = "-g -O1 -w"
 SANITIZE = "address,undefined"
@@ -58,6 +59,15 @@ def build() -> Path:
     return program
 
 
+def build_module() -> Path:
+    """Build the module's parser of table lines and messages, with its fuzzer."""
+    sanitize = f"SANITIZE=-fsanitize=fuzzer,{SANITIZE} -fno-sanitize-recover=all"
+    flags = f"CFLAGS={FLAGS} -DLIBFUZZER"
+    make = ["make", "-s", "-C", HERE.parent, f"O={BUILD}-module", f"CC={CLANG}", sanitize, flags]
+    subprocess.run([*make, "args_fuzz"], check=True)
+    return Path(f"{BUILD}-module/args_fuzz")
+
+
 def run(program: Path, subject: str, *args: str | Path) -> str:
     """What libFuzzer prints; a text that breaks a promise ends all."""
     found = BUILD / f"{subject}-broken-"
@@ -75,8 +85,9 @@ def run(program: Path, subject: str, *args: str | Path) -> str:
     return done.stderr
 
 
-def fuzz(program: Path, subject: str, seconds: int) -> str:
+def fuzz(subject: str, seconds: int) -> str:
     """Fuzz for so long, and keep the texts; returns a line with the figures."""
+    program = build_module() if subject == MODULE_LINES else build()
     old, new, least = (BUILD / f"{subject}-{name}" for name in ("old", "new", "least"))
     for directory in (old, new, least):
         directory.mkdir(exist_ok=True)
@@ -97,15 +108,16 @@ def fuzz(program: Path, subject: str, seconds: int) -> str:
     )
 
 
-def fuzz_annotations(seconds: int) -> str:
+def fuzz_go(subject: str, seconds: int) -> str:
     """The same by Go, which keeps its corpus in its cache."""
+    test, package = GO_TESTS[subject]
     limits = [f"-fuzztime={seconds}s", "-parallel=1"]
-    command = [go(), "test", "-run=^$", "-fuzz=^FuzzWish$", *limits, "./internal/class"]
+    command = [go(), "test", "-run=^$", f"-fuzz=^{test}$", *limits, f"./internal/{package}"]
     done = subprocess.run(command, cwd=MODULE, env=environment(), capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     (*_, (count, found)) = re.findall(r"execs: (\d+) .*\(total: (\d+)\)", done.stdout)
-    return f"{ANNOTATIONS}: {count} texts in {seconds} s, corpus of {found}"
+    return f"{subject}: {count} texts in {seconds} s, corpus of {found}"
 
 
 def main() -> None:
@@ -114,11 +126,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=600, help="for each subject")
     parser.add_argument("subjects", nargs="*", default=SUBJECTS)
     args = parser.parse_args()
-    program = build()
     for subject in args.subjects:
-        is_go = subject == ANNOTATIONS
-        said = fuzz_annotations(args.seconds) if is_go else fuzz(program, subject, args.seconds)
-        print(said, flush=True)
+        print((fuzz_go if subject in GO_TESTS else fuzz)(subject, args.seconds), flush=True)
 
 
 if __name__ == "__main__":

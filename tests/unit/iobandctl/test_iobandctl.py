@@ -62,9 +62,10 @@ def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
 
 @pytest.mark.long("compiles all of iobandctl with clang")
 def test_fuzz_by_coverage(tmp_path: Path) -> None:
-    """The fuzzer of "make fuzz" is built, and mutates the texts of each corpus."""
-    program = coverage_fuzz.build()
-    for subject in FUZZ_TEXTS:
+    """The fuzzers of "make fuzz" are built, and mutate the texts of each corpus."""
+    programs = dict.fromkeys(FUZZ_TEXTS, coverage_fuzz.build())
+    programs[coverage_fuzz.MODULE_LINES] = coverage_fuzz.build_module()
+    for subject, program in programs.items():
         files = unpack_corpus(subject, tmp_path / subject)
         log = coverage_fuzz.run(program, subject, f"-runs={2 * len(files)}", tmp_path / subject)
         assert re.search(r"DONE +cov: \d+", log), log

@@ -26,7 +26,7 @@ ADDED = {"instance", "job"}
 @pytest.fixture
 def bounded(host: Fake) -> Fake:
     """The two pools, with a group that has each bound: metrics prints every family."""
-    words = " max=5,8,6,7 min=4,3,3,2 latency=1500"
+    words = " max=5,8,6,7 min=4,3,3,2 latency=1500 write_latency=2500"
     text = (host.root / "answers/one@groups").read_text()
     text = text.replace("weight=300 set=1 path=/a\n", f"weight=300 set=1 path=/a{words}\n")
     for device in ("one", "own"):
@@ -112,7 +112,7 @@ def test_without_devices(fake: Fake) -> None:
 def test_alert_rules_are_valid() -> None:
     done = promtool("check", "rules", ALERTS)
     assert not done.returncode, done.stdout
-    assert "SUCCESS: 5 rules found" in done.stdout
+    assert "SUCCESS: 6 rules found" in done.stdout
 
 
 def test_alerts_fire_when_they_are_to() -> None:
@@ -129,7 +129,9 @@ def test_alerts_fire_when_they_are_to() -> None:
         ("< 0.9 * ioband_group_min_bytes_per_second", "< 0.1 * ioband_group_min_bytes_per_second"),
         ("< 0.9 * ioband_group_min_ios_per_second", "< 0.1 * ioband_group_min_ios_per_second"),
         ("and rate(ioband_group_wait_time_seconds_total[5m]) > 0.2", ""),
-        ("> 1.1 * ioband", "> 11 * ioband"),
+        ("> 1.1 * ioband_group_latency", "> 11 * ioband_group_latency"),
+        ("> 1.1 * ioband_group_write", "> 11 * ioband_group_write"),
+        ('time_seconds_total{op="write"}', 'time_seconds_total{op="read"}'),
         ("+ rate(ioband_group_service_time", "- rate(ioband_group_service_time"),
         ("suspended == 1", "suspended == 0"),
         ("and max_over_time(ioband_watch_running[1w]) == 1", ""),

@@ -58,14 +58,18 @@ static int is_open(const void *fd, void *answer)
 void test_reach_run(void)
 {
 	int answer = 0, argument = 5;
-	double begun_s;
+	double begun_s, took_s = 9;
 
 	CHECK(!reach_run(add_one, &argument, &answer, sizeof(answer)));
 	CHECK(answer == 6);
 	CHECK(reach_run(refuse, NULL, NULL, 0) == -EBUSY);
-	begun_s = now_s();
-	CHECK(reach_run(hang, NULL, NULL, 0) == -ETIMEDOUT);
-	CHECK(now_s() - begun_s > 0.8);
+	/* The shortest of some times: on a busy machine this process may lack its turn. */
+	for (int i = 0; i < 5 && took_s > 1.5; i++) {
+		begun_s = now_s();
+		CHECK(reach_run(hang, NULL, NULL, 0) == -ETIMEDOUT);
+		took_s = now_s() - begun_s;
+	}
+	CHECK(took_s > 0.8 && took_s <= 1.5);
 	CHECK(!reach_run(work_long, NULL, &answer, sizeof(answer)));
 	CHECK(answer == 7);
 }

@@ -125,6 +125,7 @@ MUTANTS = [
     ("parse.c", 'if (is_path && span_is(word, "A"))', "if (is_path)", "unit"),
     ("parse.c", "(colon || *word.start != ':')", "*word.start != ':'", "unit"),
     ("reach.c", "!child || is_runnable(child)", "!child", "unit"),
+    ("reach.c", "#define PATIENCE_MS 900", "#define PATIENCE_MS 1900", "unit"),
     ("reach.c", "close_range(3, fd - 1, 0);", ";", "unit"),
     ("reach.c", "close_range(fd + 1, ~0U, 0);", ";", "unit"),
     ("conf-path.c", "if (conf_text(section, key))", "if (1)", "unit"),

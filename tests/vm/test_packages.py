@@ -100,6 +100,16 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
     assert done.stdout.replace("running with root privileges is not recommended!", "").strip() == ""
 
 
+def test_the_program_is_bound_at_its_start(packages: Packages, tmp_path: Path) -> None:
+    """Full RELRO: the addresses of functions in libraries are read-only."""
+    subprocess.run(["dpkg-deb", "-x", packages.deb("iobandctl"), tmp_path], check=True)
+    program = tmp_path / "usr/sbin/iobandctl"
+    read = ["readelf", "--dynamic", "--segments", "--wide", program]
+    said = subprocess.run(read, check=True, capture_output=True, text=True).stdout
+    assert "GNU_RELRO" in said
+    assert re.search(r"FLAGS_1.*\bNOW\b", said) and re.search(r"FLAGS_1.*\bPIE\b", said)
+
+
 @pytest.mark.parametrize("name", NAMES.split())
 def test_pages_are_installed_with_what_they_link_to(
     packages: Packages, tmp_path: Path, name: str

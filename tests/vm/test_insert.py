@@ -267,8 +267,13 @@ def test_lock_directory_of_a_user(tool: Tool, volumes: Volumes) -> None:
     guest.run("mv /run/lock/lvm /run/lock/lvm.roots && mkdir /run/lock/lvm")
     guest.run("ln -s /run/victim /run/lock/lvm/V_vg0")
     tool.refused(1, "insert", "vg0/data", says="cannot lock /run/lock/lvm/V_vg0: ")
-    guest.run("chown -R nobody /run/lock/lvm")
-    tool.refused(5, "insert", "vg0/data", says="only root can write to")
+    for change, back in (("chown nobody", "chown root"), ("chmod 1777", "chmod 755")):
+        guest.run(f"{change} /run/lock/lvm")
+        tool.refused(5, "insert", "vg0/data", says="only root can write to")
+        guest.run(f"{back} /run/lock/lvm")
+    guest.run("cd /run/lock && mv lvm other && ln -s other lvm")
+    tool.refused(1, "insert", "vg0/data", says="only root can write to")
+    guest.run("cd /run/lock && rm lvm && mv other lvm")
     assert guest.run("test -e /run/victim", check=False).rc == 1
     assert volumes.table("data") == own
     guest.run("rm -r /run/lock/lvm && mv /run/lock/lvm.roots /run/lock/lvm")

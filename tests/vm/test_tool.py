@@ -648,7 +648,7 @@ def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
         null_blk(guest, mbps=40) as disk,
         created(tool, "d", disk) as path,
         Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
+        Cgroup(guest, "over/b") as b,
     ):
         streams = [
             Stream(cgroup.path, path, cgroup, options={"write_lat_log": None}) for cgroup in (a, b)
@@ -659,9 +659,14 @@ def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
         guest.sleep(4)
         tool.run("set-weight", "a", "300")
         guest.sleep(4)
+        (live,) = tool.documents("top", "--batch", "--sum", "--count", "1")
         recorder.kill(signal.SIGINT)
         assert not recorder.wait().err
         load.end()
+        *_, replayed = tool.documents("top", "--batch", "--input", f"{SHARE}/recording")
+    for page, summed in ((live, {"/over": 25}), (replayed, {})):
+        shares = {row["group"]: row["share_pct"] for row in page}
+        assert shares == pytest.approx({"/a": 75, "/over/b": 25, **summed}, abs=5)
 
     # The host has gnuplot, and the same iobandctl.
     recording = guest.share / "recording"
@@ -679,7 +684,7 @@ def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
     plot("--output", tmp_path / "p.svg", "--what=bandwidth,iops,wait,service,share")
     plot("--output", tmp_path / "p.png")
     drawn = ["".join(item.itertext()) for item in ET.parse(tmp_path / "p.svg").iter(f"{SVG}text")]
-    assert {"/a", "/b"} <= set(drawn)
+    assert {"/a", "/over/b"} <= set(drawn)
     assert moves(tmp_path / "p.svg")
     with Image.open(tmp_path / "p.png") as picture:
         assert (picture.format, picture.width) == ("PNG", 1000)

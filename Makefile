@@ -125,7 +125,7 @@ test-unit: ## Run the unit tests only
 	@scripts/setup unit
 	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/unit
 
-fuzz: ## Fuzz the parsers by coverage, and keep the texts found (SECONDS=600 for each of six)
+fuzz: ## Fuzz the parsers by coverage, and keep the texts found (SECONDS=600 for each of nine)
 	@scripts/setup fuzz
 	$(PYTHON) tests/unit/iobandctl/coverage_fuzz.py $(addprefix --seconds ,$(SECONDS))
 

@@ -222,6 +222,17 @@ void top_view_free(struct top_view *view)
 }
 
 /*
+ * A value that is not negative.  Of a recording with great numbers in a short time it may exceed
+ * the range.
+ */
+uint64_t top_number(const struct top_row *row, enum top_column column)
+{
+	if (row->value[column] < 0x1p64)
+		return row->value[column];
+	return UINT64_MAX;
+}
+
+/*
  * The text of a cell.
  * @text: for it
  */
@@ -238,9 +249,9 @@ const char *top_cell(const struct top_row *row, enum top_column column, char tex
 	if (column == TOP_WEIGHT && !value)
 		return "idle";
 	if (column == TOP_BYTES)
-		return format_bytes(value, text);
+		return format_bytes(top_number(row, column), text);
 	if (column >= TOP_WAIT)
-		return format_time(value, text);
+		return format_time(top_number(row, column), text);
 	snprintf(text, FORMAT_SIZE, "%.*f", column == TOP_DUE || column == TOP_SHARE, value);
 	return text;
 }

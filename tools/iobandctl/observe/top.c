@@ -216,7 +216,7 @@ static void print_cell(struct row *row, const struct top_row *top, enum top_colu
 	else if (column == TOP_WEIGHT)
 		print_weight(row, column, weight_of_number(value));
 	else if (value >= 0)
-		print_number(row, column, value);
+		print_number(row, column, top_number(top, column));
 }
 
 /* Fill a row of a table that begins with the columns of top. */

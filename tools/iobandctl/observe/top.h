@@ -64,6 +64,7 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 		  const struct ioband_device *speaker, const struct sample *delta, bool sum);
 void top_view_sort(struct top_view *view, enum top_column column, bool reverse);
 void top_view_free(struct top_view *view);
+uint64_t top_number(const struct top_row *row, enum top_column column);
 const char *top_cell(const struct top_row *row, enum top_column column, char text[FORMAT_SIZE]);
 int top_column_named(const char *name, enum top_column *column);
 

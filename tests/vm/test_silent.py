@@ -7,10 +7,12 @@ such a file system.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from harness.cgroup import Cgroup
 from harness.devices import DmDevice, linear, null_blk, sectors
 from harness.guest import Guest, Result
 from harness.tool import Tool
@@ -20,6 +22,44 @@ from test_tool import created, number_of
 # Seconds for a verb, of which a second is for what hangs.
 VERB_S = 5
 MULTIPATH = "0 {} multipath 3 queue_if_no_path queue_mode bio 0 1 1 round-robin 0 1 1 {} 1"
+ZERO = "0 2048 zero"
+# Each verb but watch, in an order in which all succeed: d is an ioband device, and a a cgroup.
+COMMANDS = """
+wrap --name w /dev/mapper/spare
+resize w
+unwrap /dev/mapper/spare
+insert used
+extract used
+create e /dev/mapper/spare
+remove e
+table /dev/mapper/spare
+list
+set a weight=20 latency=5ms
+get a
+set-weight a 30
+get-weight a
+set-max a riops=1000
+get-max a
+set-min a riops=10
+get-min a
+set-latency a none
+get-latency a
+groups
+status
+stat
+top --batch --count 1 --interval 0.1
+explain a --interval 0.1
+metrics --output /run/metrics
+record --duration 0.2 --interval 0.1 --output /run/recording
+plot --json /run/recording
+check-config --config /run/conf
+apply --config /run/conf
+dump
+check
+udev --lost dm-0
+completion bash
+help
+"""
 HUNG = "/run/hung"
 DISK = "/dev/nullb0"
 HANG = """
@@ -57,6 +97,11 @@ def findings(tool: Tool) -> dict[str, dict[str, str]]:
     """What check finds, by subject."""
     rows = json.loads(bounded(tool, "check", "--json").out)["findings"]
     return {row["subject"]: row for row in rows}
+
+
+def verbs(tool: Tool) -> set[str]:
+    """All verbs that iobandctl knows."""
+    return set(re.findall("^  ([a-z-]+) ", tool.run("help"), re.M))
 
 
 @contextmanager
@@ -155,28 +200,81 @@ def test_a_volume_that_is_slow_to_read(tool: Tool) -> None:
                 pass
 
 
-@pytest.fixture
-def hung(guest: Guest) -> Iterator[str]:
-    """The mount point of a file system that does not answer; another mount names a file there.
+@contextmanager
+def hung(guest: Guest) -> Iterator[None]:
+    """A file system that does not answer; another mount names a file there.
 
     Its source is the name of a disk.
     """
     guest.run(["modprobe", "fuse"])
     server = guest.start(["python3", "-c", HANG.format(hung=HUNG, disk=DISK)])
     wait_until(guest, lambda: guest.exists("/run/mounted"), "no mount")
-    yield HUNG
+    yield
     server.kill()
     server.wait(check=False)
     guest.run(f"umount -l {HUNG} {HUNG}-too; rm /run/mounted")
 
 
-def test_a_file_system_that_does_not_answer(tool: Tool, hung: str) -> None:
+@contextmanager
+def silent(guest: Guest, what: str, under: DmDevice) -> Iterator[None]:
+    """Devices, of which one is under ioband, or a file system."""
+    if what == "device":
+        with DmDevice(guest, "beside", ZERO) as beside, suspended(beside), suspended(under):
+            yield
+    else:
+        with hung(guest):
+            yield
+
+
+def test_a_file_system_that_does_not_answer(tool: Tool) -> None:
     guest = tool.guest
-    assert guest.run(["timeout", "-s", "KILL", "1", "stat", hung], check=False).rc == -9
-    with null_blk(guest) as disk:
+    with hung(guest), null_blk(guest) as disk:
+        assert guest.run(["timeout", "-s", "KILL", "1", "stat", HUNG], check=False).rc == -9
         assert disk == DISK
-        refused(tool, "wrap", f"{hung}/disk", says="its file system does not answer")
-        refused(tool, "get-weight", f"{hung}/group", says="")
+        refused(tool, "wrap", f"{HUNG}/disk", says="its file system does not answer")
+        refused(tool, "get-weight", f"{HUNG}/group", says="")
         # No use of the disk: the source of one mount is a user's, the other's does not answer.
         with created(tool, "d", disk):
             assert findings(tool)["d"]["verdict"] == "ok"
+
+
+@pytest.mark.parametrize("what", ["device", "file system"])
+def test_no_verb_hangs(tool: Tool, under: DmDevice, what: str) -> None:
+    """All verbs of the help, beside something that does not answer."""
+    guest = tool.guest
+    commands = [line.split() for line in COMMANDS.strip().splitlines()]
+    assert {words[0] for words in commands} | {"watch"} == verbs(tool)
+    guest.write("/run/conf", "[group /a]\nweight = 40\n")
+    with (
+        Cgroup(guest, "a") as a,
+        DmDevice(guest, "spare", ZERO),
+        DmDevice(guest, "used", ZERO),
+        created(tool, "d", under.path),
+        silent(guest, what, under),
+    ):
+        for words in commands:
+            done = bounded(tool, *words)
+            # check has found it, and something is left below a lost device.
+            assert not done.rc or words[0] in ("check", "udev"), done
+        a.set("io.weight", "50")
+        watch = guest.start([tool.program, "watch"])
+        follows = "group=cgroup:/a weight=50"
+        wait_until(
+            guest, lambda: follows in tool.run("groups", "--weights"), follows, timeout_s=VERB_S
+        )
+        watch.kill()
+        watch.wait(check=False)
+    guest.run("rm /run/conf /run/recording /run/metrics")
+
+
+def test_files_on_it(tool: Tool) -> None:
+    """Each option of a verb that takes a file, and the operand of plot."""
+    says, tried = f"{HUNG}/x: its file system does not answer", set()
+    with hung(tool.guest):
+        for verb in sorted(verbs(tool)):
+            for option in re.findall(r"--\S+(?= FILE)", tool.run("help", verb)):
+                operand = ["-"] * (verb == "plot")
+                refused(tool, verb, option, f"{HUNG}/x", *operand, says=says)
+                tried.add(option)
+        refused(tool, "plot", f"{HUNG}/x", says=says)
+    assert tried == {"--config", "--from", "--input", "--output"}

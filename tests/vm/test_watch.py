@@ -15,6 +15,7 @@ from harness.guest import Guest, Job
 from harness.tool import EVIL, EVIL_SHOWN, install_watch, on_terminal
 from harness.tool import WATCH_UNIT as UNIT
 from harness.waiting import wait_until
+from test_silent import HUNG, hung
 from test_stacks import luks
 
 CONF = "/etc/ioband.conf"
@@ -349,6 +350,21 @@ def test_set_property(service: Machine) -> None:
     assert service.takes_ms(300) < limit_ms
     service.ask(IODeviceWeight="")
     service.takes_ms(400)
+
+
+@pytest.mark.guest(systemd=True)
+@pytest.mark.parametrize("service", ["lv"], indirect=True)
+def test_a_directory_that_does_not_answer(service: Machine) -> None:
+    """systemd has looked at it before; other settings of the service are followed."""
+    guest = service.guest
+    guest.run(["mkdir", HUNG])
+    guest.run(DB)
+    service.ask(IODeviceWeight=f"{HUNG} 305")
+    with hung(guest):
+        # Not by systemd, which would look at the directory, and hang.
+        guest.write("/sys/fs/cgroup/system.slice/db.service/io.weight", "260")
+        service.takes_ms(260)
+    assert f"IODeviceWeight= for {HUNG} is ignored" in service.said()
 
 
 @pytest.mark.guest(systemd=True)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "host/reach.h"
 #include "print/print.h"
 #include "verbs/verbs.h"
 
@@ -172,10 +173,26 @@ static const struct verb verb_help = {
 	.run = run_help,
 };
 
+/* The first file of a command line on a file system without an answer, or NULL. */
+static const char *silent_file(const struct args *args)
+{
+	const struct option_spec *spec;
+	const char *path;
+
+	for (size_t i = 0; (spec = args_option(args->verb, i)); i++) {
+		path = args->value[spec->id];
+		if (path && spec->arg && !strcmp(spec->arg, "FILE") && !reach_answers(path))
+			return path;
+	}
+	path = args->operand[0];
+	return path && !strcmp(args->verb->args, "FILE") && !reach_answers(path) ? path : NULL;
+}
+
 static int run_verb(const struct verb *verb, int argc, char **argv)
 {
 	struct problem problem;
 	struct args args;
+	const char *silent;
 
 	if (args_parse(verb, argc, argv, &args, &problem))
 		return fail(EXIT_USAGE, "%s: %s; see 'iobandctl help %s'",
@@ -187,6 +204,9 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
 	}
 	if (args.value[OPTION_VERSION])
 		return print_version();
+	silent = silent_file(&args);
+	if (silent)
+		return fail(EXIT_FAILED, "%s: its file system does not answer", silent);
 	return verb->run(&args);
 }
 

@@ -100,4 +100,5 @@ void test_reach_stat(void)
 	CHECK(!reach_stat("/", &info) && S_ISDIR(info.st_mode));
 	errno = 0;
 	CHECK(reach_stat("/nope/x", &info) == -1 && errno == ENOENT);
+	CHECK(reach_answers("/") && reach_answers("nope") && reach_answers("/nope/x"));
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where the cgroup hierarchy is mounted that accounts block I/O. */
-#include <errno.h>
 #include <libmount.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #include "base/words.h"
 #include "cgroup/cgroup.h"
@@ -77,19 +75,11 @@ int hierarchy_find(struct hierarchy *hierarchy)
 		    "no cgroup hierarchy is mounted; 'mount -t cgroup2 none /sys/fs/cgroup'");
 }
 
-static int do_statfs(const void *directory, void *answer)
-{
-	return statfs(directory, answer) ? -errno : 0;
-}
-
 /* See whether a directory is a cgroup. */
 bool hierarchy_is_cgroup(const char *directory)
 {
-	const bool is_kernels = text_after(directory, "/sys/") && !strstr(directory, "/../");
 	struct statfs info;
-	int error;
 
-	error = is_kernels ? do_statfs(directory, &info) :
-			     reach_run(do_statfs, directory, &info, sizeof(info));
-	return !error && (info.f_type == CGROUP2_SUPER_MAGIC || info.f_type == CGROUP_SUPER_MAGIC);
+	return !reach_statfs(directory, &info) &&
+	       (info.f_type == CGROUP2_SUPER_MAGIC || info.f_type == CGROUP_SUPER_MAGIC);
 }

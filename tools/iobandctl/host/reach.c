@@ -20,16 +20,19 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/infile.h"
 #include "base/words.h"
 #include "host/reach.h"
@@ -169,4 +172,39 @@ int reach_stat(const char *path, struct stat *info)
 		return stat(path, info);
 	errno = -reach_run(do_stat, path, info, sizeof(*info));
 	return errno ? -1 : 0;
+}
+
+static int do_statfs(const void *path, void *answer)
+{
+	return statfs(path, answer) ? -errno : 0;
+}
+
+/* statfs() for a path that may lie anywhere.  Return: 0 or a negative errno, as reach_run(). */
+int reach_statfs(const char *path, struct statfs *info)
+{
+	static_assert(sizeof(*info) <= REACH_ANSWER_SIZE, "it is one answer");
+
+	if (text_after(path, "/sys/") && !strstr(path, "/../"))
+		return do_statfs(path, info);
+	return reach_run(do_statfs, path, info, sizeof(*info));
+}
+
+/*
+ * Check whether the file system of a file answers.
+ * @path: the file, which need not exist
+ *
+ * The attributes of a file can come from a cache of the kernel.  statfs() asks the server.
+ */
+bool reach_answers(const char *path)
+{
+	struct statfs info;
+	int error = reach_statfs(path, &info);
+	char *copy;
+
+	if (error == -ENOENT) {
+		copy = xstrdup(path);
+		error = reach_statfs(dirname(copy), &info);
+		free(copy);
+	}
+	return error != -ETIMEDOUT;
 }

@@ -211,6 +211,9 @@ static void read_devices(sd_bus_message *answer, enum asked_kind kind, struct as
 	while (sd_bus_message_read(answer, "(st)", &path, &value) > 0) {
 		if (device_find(path, &device) || device_of_file(path, &device))
 			asked_add_kind(asked, kind, device.major, device.minor, value);
+		else if (errno == ETIMEDOUT)
+			note("%s= for %s is ignored, as its file system does not answer",
+			     properties[kind], path);
 	}
 }
 

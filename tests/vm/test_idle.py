@@ -19,6 +19,7 @@ pytestmark = pytest.mark.guest(icount=True)
 
 # Two I/Os at a time, 2 ms each: 1000 a second, or 500 of one job with one I/O at a time.
 DEPTH = 8
+ARRAY, SYNC = "/dev/md0", "/sys/block/md0/md/sync"
 
 
 def test_it_yields_to_a_reader_and_gets_the_rest(ioband: Guest) -> None:
@@ -64,6 +65,41 @@ def test_it_yields_with_slices(ioband: Guest) -> None:
     assert got["reader"].latency_ms(100) < 12
     # It has what the reader leaves.
     assert got["scrub"].iops > 350
+
+
+def test_a_resync_yields(ioband: Guest) -> None:
+    """An array resyncs in a thread of the kernel: its I/O is in the group root."""
+    guest = ioband
+    one_at_a_time = DISK | {"hw_queue_depth": 1, "size_mib": 8192}
+    with (
+        null_blk(guest, **one_at_a_time) as first,
+        null_blk(guest, "nullb1", **one_at_a_time) as second,
+        Ioband(guest, "d", first, depth=DEPTH) as device,
+        Ioband(guest, "e", second) as other,
+        Cgroup(guest, "reader") as reader,
+    ):
+        # Without metadata, which these disks would not keep.
+        legs = f"--level=1 --raid-devices=2 {device.path} {other.path}"
+        guest.run(f"mdadm --build {ARRAY} --run {legs}")
+        # Not md's own throttling, which would slow it down for any other I/O.
+        guest.write(f"{SYNC}_speed_max", "1000000")
+        guest.write(f"{SYNC}_speed_min", "1000000")
+        load = Load(guest, [Stream("reader", ARRAY, reader, bs="4k", iodepth=1)]).start()
+        moments, resynced = [], []
+        for weight in (100, "idle"):
+            device.set_weight("root", weight)
+            guest.sleep(0.5)
+            moments.append(guest.now_ms())
+            before = device.io()["root"].ios
+            guest.sleep(2)
+            resynced.append(device.io()["root"].ios - before)
+        assert "resync =" in guest.read("/proc/mdstat")
+        measured = load.stop()
+        by_weight, idle = (measured.window(at, at + 2000)["reader"] for at in moments)
+        guest.run(f"mdadm --stop {ARRAY} && udevadm settle")
+    assert by_weight.mean_ms > 6
+    assert idle.mean_ms < 2.2
+    assert 2 <= resynced[1] < 0.05 * resynced[0]
 
 
 def test_nested_with_presets_and_a_maximum(ioband: Guest) -> None:

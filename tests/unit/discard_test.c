@@ -6,6 +6,7 @@
 #include "sched/core.h"
 #include "sched/discard.h"
 #include "sched/min.h"
+#include "sched/stall.h"
 
 #include <linux/time64.h>
 
@@ -291,6 +292,35 @@ static void a_delayed_leaf_does_not_delay_discards(void **state)
 	assert_true(ioband_core_may_discard(&core, &writer, 1));
 }
 
+/* The slice of another leaf does not wait for a discard at a device that does not answer. */
+static void a_discard_of_a_silent_device_ends_no_slices(void **state)
+{
+	static const struct ioband_bill trim = { .dir = IOBAND_DIR_WRITE, .no_data = true };
+	struct ioband_stall_dev silent, healthy;
+	struct ioband_stall stall;
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_init(&core);
+	ioband_core_set_slice(&core, 100 * MSEC, false, 1);
+	ioband_tree_init_leaf(&writer, &core.root, 100);
+	ioband_tree_init_leaf(&reader, &core.root, 100);
+	ioband_stall_init(&stall);
+	ioband_stall_add(&silent, &stall);
+	ioband_stall_add(&healthy, &stall);
+	ioband_core_wait(&core, &writer, IOBAND_DIR_WRITE, 1);
+	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &writer);
+	ioband_core_admit(&core, &writer, &trim, 0, 1);
+	silent.discard_ios++;
+	ioband_stall_admit(&silent, 1);
+	ioband_core_wait(&core, &reader, IOBAND_DIR_READ, 600 * MSEC);
+	assert_null(ioband_core_pick(&core, 600 * MSEC, &wake_ns));
+	ioband_stall_look(&stall, 4, true, true, 600 * MSEC);
+	ioband_stall_apply(&stall, &core, 4);
+	assert_int_equal(core.limit_ios, 2);	/* the discard counts once */
+	assert_ptr_equal(ioband_core_pick(&core, 600 * MSEC, &wake_ns), &reader);
+}
+
 /* A minimum that is due goes before shares, also while none of its bios is shown to the core. */
 static void a_minimum_that_is_due_discards(void **state)
 {
@@ -343,6 +373,7 @@ int main(int argc, char **argv)
 		TEST(bios_beside_discards_do_not_delay_these),
 		TEST(the_wait_of_a_discard_is_no_think_time),
 		TEST(a_delayed_leaf_does_not_delay_discards),
+		TEST(a_discard_of_a_silent_device_ends_no_slices),
 		TEST(a_minimum_that_is_due_discards),
 	};
 

@@ -102,6 +102,13 @@ static u8 stream_dirs(struct ioband_stream *stream)
 	return dirs & ~BIT(IOBAND_DIR_WRITE);
 }
 
+/* Has the next split of a bio without data waited for long? */
+static bool discard_is_late(const struct ioband_stream *stream, struct bio *bio, u64 now_ns)
+{
+	return now_ns >
+	       max(ioband_io_of(bio)->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS;
+}
+
 /*
  * Let the next write of a stream wait for a worker, see ioband_submit_wbt_waiting().  For the
  * core, the stream has no writes meanwhile.
@@ -114,11 +121,14 @@ static void wait_for_worker(struct ioband_stream *stream, struct list_head *wait
 }
 
 /* The same for its bios without data, until these may be dispatched. */
-static void wait_for_others(struct ioband_stream *stream)
+static void wait_for_others(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_pool *pool = stream->group->pool;
 
-	list_move_tail(&stream->discard_wait, &pool->discarders);
+	if (discard_is_late(stream, next_held(stream, IOBAND_KEPT_NO_DATA), now_ns))
+		list_move(&stream->discard_wait, &pool->discarders);
+	else
+		list_move_tail(&stream->discard_wait, &pool->discarders);
 	if (!stream->leaf.inflight)
 		stream->leaf.done_ns = 0;	/* the time of the wait is no think time */
 	ioband_core_withdraw(&pool->core, &stream->leaf, stream_dirs(stream));
@@ -303,13 +313,6 @@ static enum ioband_dir next_dir(struct ioband_stream *stream, u8 dirs)
 	return IOBAND_DIR_READ;
 }
 
-/* Has the next split of a bio without data waited for long? */
-static bool discard_is_late(const struct ioband_stream *stream, struct bio *bio, u64 now_ns)
-{
-	return now_ns >
-	       max(ioband_io_of(bio)->start_ns, stream->discard_ns) + IOBAND_DISCARD_WAIT_NS;
-}
-
 /* Does another stream wait for the end of all bios without data, and has it waited for long? */
 static bool discard_is_late_elsewhere(struct ioband_stream *stream, u64 now_ns)
 {
@@ -372,7 +375,7 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 	}
 	if (kept == IOBAND_KEPT_NO_DATA &&
 	    !may_discard(stream, bio, ioband_split_discards_us(stream->group->pool), now_ns)) {
-		wait_for_others(stream);
+		wait_for_others(stream, now_ns);
 		return false;
 	}
 	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_wbt_waiting(io) : NULL;

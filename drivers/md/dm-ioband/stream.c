@@ -270,7 +270,8 @@ static struct ioband_stream *find_run(struct ioband_group *group, const struct i
 	list_for_each_entry(stream, &group->own.streams, streams) {
 		if (place_equal(&stream->next, &begin) && stream->level == io->level) {
 			stream->next = end;
-			list_move_tail(&stream->streams, &group->own.streams);
+			if (stream != group->pool->looking)	/* or a walk would skip others */
+				list_move_tail(&stream->streams, &group->own.streams);
 			return stream;
 		}
 	}

@@ -181,7 +181,7 @@ void ioband_core_init(struct ioband_core *core)
  */
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
-	const u32 more = stuck_ios + core->discard_ios;
+	const u32 more = stuck_ios + core->discard_ios - core->stuck_discards;
 
 	core->limit_ios = ios < U32_MAX - more ? max(ios, 1U) + more : U32_MAX;
 	core->stuck_ios = stuck_ios;
@@ -497,8 +497,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf->async = bill->async;
 	if (in_turn && !bill->async)
 		ioband_core_note_sync(core, now_ns);
-	if (core->slice_ns && in_turn)
-		ioband_slice_admit(leaf, now_ns);
+	if (core->slice_ns)
+		ioband_slice_admit(leaf, in_turn && !bill->no_data, now_ns);
 	if (core->slice_ns && bill->cached)
 		ioband_slice_dirty(core, leaf, bill->bytes, in_turn);
 	ioband_tree_charge(core, leaf, bill->charge, false, in_turn);
@@ -627,6 +627,8 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	leaf->inflight--;
 	if (unlikely(bill->no_data)) {	/* it tells nothing about the next bio */
 		leaf->run_ns = 0;
+		leaf->run_ios = 0;
+		leaf->first_ns = 0;
 		core_count_discard(core, -1);
 		core->done_ns = max(core->done_ns, now_ns);
 	} else {

@@ -234,11 +234,16 @@ static void depth_next_try(struct ioband_depth *depth)
 /* A trial has changed nothing.  Try the next kind, after a pause if all kinds had a trial. */
 static void depth_stay(struct ioband_depth *depth)
 {
+	const struct ioband_depth_limit spare = depth_spare(depth);
 	const u64 longest_ns = max_t(u64, IOBAND_PAUSE_MAX_NS,
 				     IOBAND_PAUSE_TRIALS * depth->phase_ns);
 	const u64 pause_ns = max_t(u64, IOBAND_PAUSE_MIN_NS, 2 * depth->pause_ns);
 
-	depth_rest(depth, depth_spare(depth));
+	if (!limit_equal(spare, depth->chosen)) {	/* too narrow for a heavier load */
+		depth->stood = 0;
+		depth->pause_ns = 0;
+	}
+	depth_rest(depth, spare);
 	depth_next_try(depth);
 	if (depth->stood == ALL_TRIES) {
 		depth->found = true;

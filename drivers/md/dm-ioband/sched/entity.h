@@ -295,6 +295,7 @@ enum ioband_flush {
  * @limit_ios: bound on ioband_tree_counted_ios(), at least 1
  * @stuck_ios: bios in flight for which the end of a slice does not wait
  * @discard_ios: bios of @inflight_ios without data; @limit_ios is higher by as many
+ * @stuck_discards: bios of both @stuck_ios and @discard_ios
  * @stalled: no completion for long, so that no minimum is late because of others; set by
  *	the caller
  * @slice_ns: longest slice; 0: no slices
@@ -354,6 +355,7 @@ struct ioband_core {
 	u32 limit_ios;
 	u32 stuck_ios;
 	u32 discard_ios;
+	u32 stuck_discards;
 	bool stalled;
 	u64 slice_ns;
 	bool charge_time;

@@ -333,14 +333,15 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_admit() - a bio is dispatched in turn
+ * ioband_slice_admit() - a bio is dispatched
  * @leaf: leaf of the bio
+ * @counts: it is dispatched in turn, and has data
  * @now_ns: time
  */
-void ioband_slice_admit(struct ioband_leaf *leaf, u64 now_ns)
+void ioband_slice_admit(struct ioband_leaf *leaf, bool counts, u64 now_ns)
 {
 	if (leaf->inflight == 1)
-		leaf->first_ns = now_ns;
+		leaf->first_ns = counts ? now_ns : 0;
 }
 
 static void leaf_learn_gap(struct ioband_leaf *leaf, u64 since_ns, u64 now_ns, u32 ios)

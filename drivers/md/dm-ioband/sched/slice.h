@@ -12,7 +12,7 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
 void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 			bool in_turn);
-void ioband_slice_admit(struct ioband_leaf *leaf, u64 now_ns);
+void ioband_slice_admit(struct ioband_leaf *leaf, bool counts, u64 now_ns);
 void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 			   u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);

@@ -37,8 +37,9 @@ struct ioband_stall_dev {
  * @resumed_ns: when one of them did so after a silence of all
  * @silent_ns: when a device was last found to be silent
  * @stuck_ios: in flight at devices that hang; they do not count in the limit
+ * @stuck_discards: those of them without data
  * @silent_ios: in flight at others that are silent; they count
- * @silent: such a device is silent
+ * @silent_discards: those of them without data, which do not count
  * @probing: to find out which of both they are, others may have one bio beyond the limit
  */
 struct ioband_stall {
@@ -47,8 +48,9 @@ struct ioband_stall {
 	u64 resumed_ns;
 	u64 silent_ns;
 	u32 stuck_ios;
+	u32 stuck_discards;
 	u32 silent_ios;
-	bool silent;
+	u32 silent_discards;
 	bool probing;
 };
 
@@ -69,7 +71,7 @@ void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *co
  */
 static inline bool ioband_stall_is_silent(const struct ioband_stall *stall)
 {
-	return stall->silent || stall->stuck_ios;
+	return stall->silent_ios || stall->stuck_ios;
 }
 
 #endif /* DM_IOBAND_STALL_H */

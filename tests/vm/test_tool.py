@@ -651,7 +651,8 @@ def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
         Cgroup(guest, "over/b") as b,
     ):
         streams = [
-            Stream(cgroup.path, path, cgroup, options={"write_lat_log": None}) for cgroup in (a, b)
+            Stream(name, path, cgroup, options={"write_lat_log": None})
+            for name, cgroup in (("a", a), ("b", b))
         ]
         load = Load(guest, streams).start()
         command = [tool.program, "record", "--interval", "0.5", "--output", f"{SHARE}/recording"]

@@ -17,6 +17,7 @@ DOCKER = ("docker.io", "apparmor")
 RPM = ("rpm", "rpmlint", "cpio")
 ARCH = ("makepkg", "pacman-package-manager", "libarchive-tools", "fakeroot")
 MULTIPATH = ("multipath-tools",)
+LXD = ("lxd",)
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
 ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
@@ -54,7 +55,7 @@ def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
 
 def main() -> None:
     """Unpack what the tests lend to guests."""
-    for names in (ARCH, DOCKER, LIBVIRT, MULTIPATH, RPM):
+    for names in (ARCH, DOCKER, LIBVIRT, LXD, MULTIPATH, RPM):
         print(lent_tree(names))
 
 

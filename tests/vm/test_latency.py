@@ -5,24 +5,18 @@ The I/O of each job is from fio's log.  Time is instructions executed, so the lo
 the host does not matter.  A test in real time looks for lost bios.
 """
 
-from contextlib import ExitStack
-
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK, competing
-from harness.devices import mounted, null_blk
+from harness.compete import competing
 from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.load import Load, Stream, fio
+from harness.load import Load, Stream
 
 pytestmark = pytest.mark.guest(icount=True)
 
 # Eight at a time on a disk that does two in 2 ms: a read takes 8 ms beside others.
 DEPTH = 8
-# The log of a database, as etcd's documentation measures it.
-LOG = {"rw": "write", "bs": 2300, "fdatasync": 1, "ioengine": "sync", "direct": 0, "size": "8m"}
-LOG |= {"time_based": True, "runtime": 2, "ramp_time": 2}
 
 
 def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
@@ -135,45 +129,6 @@ def test_of_flushes(ioband: Guest) -> None:
         assert device.info().brake == 0
         job.kill()
         load.stop()
-
-
-def test_of_a_database_log(ioband: Guest) -> None:
-    """A log with fdatasync after each write, of fixed size and growing.
-
-    In the log of fixed size a fdatasync is one write.  A log that grows needs two writes of the
-    journal as well, which are the file system's and have no target.
-    """
-    guest = ioband
-    half = 64 * 2048  # sectors
-    with (
-        null_blk(guest, **DISK | {"memory_backed": 1, "size_mib": 128}) as below,
-        Ioband(guest, "d", below, length=half, depth=DEPTH) as device,
-        Ioband(guest, "e", below, offset=half, length=half) as other,
-        ExitStack() as on,
-    ):
-        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
-        point = on.enter_context(mounted(guest, device.path))
-        guest.run(f"dd if=/dev/zero of={point}/fixed bs=1M count=8 conv=fsync")
-
-        def fdatasync_ms(log: str) -> float:
-            done = fio(guest, a, filename=f"{point}/{log}", **LOG)
-            return done["sync"]["lat_ns"]["mean"] / 1e6
-
-        bulk = [
-            Stream("b", other.path, b, bs="4k", rw="randwrite"),
-            Stream("c", other.path, c, bs="4k", rw="randwrite"),
-        ]
-        load = Load(guest, bulk).start()
-        device.set_weight(a, 400)
-        fixed, growing = fdatasync_ms("fixed"), fdatasync_ms("growing")
-        device.set_latency(a, 4500, writes=True)
-        fixed_kept, growing_kept = fdatasync_ms("fixed"), fdatasync_ms("growing-too")
-        assert device.info().brake > 0
-        load.stop()
-    assert fixed > 8
-    assert fixed_kept == pytest.approx(4.5, rel=0.2)
-    # 12.7 ms, and 15.6 without the target.
-    assert growing_kept < 0.9 * growing
 
 
 def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:

@@ -550,8 +550,8 @@ STALL = [
         "stall && stall_dev",
     ),
     Mutant("hangs-at-once", "max(stall_dev->moved_ns, stall->resumed_ns)", "stall_dev->moved_ns"),
-    Mutant("never-probes", "stall->probing = others &&", "stall->probing = false && others &&"),
-    Mutant("probes-without-need", "stall->silent_ios >= limit_ios", "limit_ios"),
+    Mutant("never-probes", "others && (slices ||", "false && (slices ||"),
+    Mutant("probes-without-need", "stall->silent_discards >= limit_ios", "0 < limit_ios"),
     Mutant(
         "slices-without-probe",
         "(slices || stall->silent_ios",

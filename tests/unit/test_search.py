@@ -15,7 +15,7 @@ from schemata import DRIVER
 # So many are quickly judged; a change may not exceed these rates.
 LOADS = 40
 BOUNDS = {
-    "device used less than 0.95 of none": 0,
+    "device used less than 0.95 of none": 0.025,
     "a group below 0.8 of its share": 0.45,
     "a group below 0.5 of its share": 0.225,
     "a deep group below 0.5": 0.056,

@@ -133,7 +133,7 @@ struct ioband_trips {
  * @from: &ioband_below.trips when its trip began
  * @since_ns: begin of its first trip after the last one during which few were counted; 0: it begins
  *	with the next one
- * @trips: trips counted during those that have ended since then
+ * @trips: sum of the trips counted during its own trips that have ended since @since_ns
  */
 struct ioband_flow {
 	u32 inflight;

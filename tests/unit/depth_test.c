@@ -54,8 +54,10 @@ static void stays_in_range(void **state)
 				.bytes = bytes,
 				.work = bytes + below_2_to(&random, 38),
 				.max_bytes = random_below(&random, 1U << 24),
-				.held_ios = below_2_to(&random, 24),
-				.drained_ios = below_2_to(&random, 24),
+				.held_ns = below_2_to(&random, 30),
+				.drained_ns = below_2_to(&random, 30),
+				.longest_ns = below_2_to(&random, 30),
+				.quiet_ns = below_2_to(&random, 30),
 				.peak_ios = random_below(&random, 1000),
 			};
 
@@ -163,7 +165,7 @@ static struct ioband_sample full_sample(u32 limit, u64 ios, u64 bytes, u32 max_b
 		.bytes = bytes,
 		.work = bytes + ios * IOBAND_BIO_BYTES,
 		.max_bytes = max_bytes,
-		.held_ios = ios,
+		.held_ns = TICK_NS,
 		.peak_ios = limit,
 	};
 }
@@ -258,6 +260,53 @@ static void does_not_go_round(void **state)
 		}
 		if (moves > 9)
 			fail_msg("beside %u small ones: %u moves in 50 s", depth, moves);
+		pair_free(&pair);
+	}
+}
+
+#define LIMITED_NS	(3 * (u64)NSEC_PER_SEC)
+
+/*
+ * A device that completes a limited number of bytes in each window of time does so in bursts.  The
+ * windows have any phase to the ticks.  Bios that are in flight at the end of a window are served
+ * first in the next, so only a low limit shares by weight.
+ */
+static void shares_devices_limited_in_windows(void **state)
+{
+	static const u64 windows_ms[] = { 3, 5, 7, 11, 13, 20, 21, 50 };
+	static const struct sim_workload works[][PAIR_GROUPS] = {
+		{ { .depth = 1, .bytes = 4096 }, { .depth = 1, .bytes = 4096 } },
+		{ { .depth = 1, .bytes = 4096, .think_ns = 15000 },
+		  { .depth = 1, .bytes = 4096, .think_ns = 15000 } },
+		{ { .depth = 4, .bytes = 4096 }, { .depth = 4, .bytes = 4096 } },
+		{ { .depth = 1, .bytes = 4096, .think_ns = 10000 },
+		  { .depth = 32, .bytes = 4096, .think_ns = 10000 } },
+		{ { .depth = 32, .bytes = 4096 }, { .depth = 1, .bytes = 65536 } },
+	};
+	u32 i, j;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(windows_ms) * ARRAY_SIZE(works); i++) {
+		const u64 window_ms = windows_ms[i % ARRAY_SIZE(windows_ms)];
+		const size_t load = i / ARRAY_SIZE(windows_ms);
+		struct sim_spec spec = *sim_spec_find("window");
+		u64 bytes[PAIR_GROUPS];
+		struct pair pair;
+		double ratio, rate;
+
+		spec.window_ns = window_ms * NSEC_PER_MSEC;
+		pair_start_mixed(&pair, &spec, works[load], SIM_AUTO, 1 + i);
+		clock_run(&pair.clock, 4 * (u64)NSEC_PER_SEC);
+		for (j = 0; j < PAIR_GROUPS; j++)
+			bytes[j] = pair.leaves[j].bytes;
+		clock_run(&pair.clock, pair.clock.now_ns + LIMITED_NS);
+		for (j = 0; j < PAIR_GROUPS; j++)
+			bytes[j] = pair.leaves[j].bytes - bytes[j];
+		ratio = (double)bytes[0] / bytes[1];
+		rate = (bytes[0] + bytes[1]) * 1e9 / LIMITED_NS;
+		if (ratio < 1.7 || ratio > 2.05 || rate < 0.97 * spec.bps)
+			fail_msg("windows of %llu ms, load %zu: ratio %.3f, %.1f MB/s",
+				 window_ms, load, ratio, rate / 1e6);
 		pair_free(&pair);
 	}
 }
@@ -448,6 +497,7 @@ int main(int argc, char **argv)
 		TEST(another_mixture_is_no_gain),
 		TEST(does_not_grow_to_and_fro),
 		TEST(does_not_go_round),
+		TEST(shares_devices_limited_in_windows),
 		TEST(cuts_where_bytes_count),
 		TEST(shares_between_synchronous_readers),
 		TEST(leaves_light_loads_alone),

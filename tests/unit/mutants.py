@@ -895,7 +895,7 @@ DEPTH = [
     Mutant("never-cuts", "smaller = split_below(", "smaller = 0 * split_below("),
     Mutant("cuts-for-ever", "limit.split_bytes *= 2;", ";"),
     Mutant("cuts-to-nothing", "split >= bytes && split > IOBAND_SPLIT_MIN", "split >= bytes"),
-    Mutant("never-pressed", "round->held_ios >= round->ios / IOBAND_PRESSED_PART", "false"),
+    Mutant("never-pressed", "round->held_ns >= round->ns / IOBAND_PRESSED_PART", "false"),
     Mutant(
         "one-yard",
         "gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS",
@@ -905,7 +905,7 @@ DEPTH = [
     Mutant("never-contested", "return won && lost;", "return false;"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("to-and-fro", " || (depth->io_raised && cost < old)", ""),
-    Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
+    Mutant("always-full", "depth->full = round->held_ns", "depth->full = round->ns"),
 ]
 
 ARGS = [

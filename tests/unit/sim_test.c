@@ -30,7 +30,7 @@ static const struct {
 	u32 limit;
 } devices[] = {
 	{ "line", 8 }, { "cloud", 24 }, { "flash", 24 }, { "nvme", 96 }, { "disk", 4 },
-	{ "diskwc", 4 }, { "volume", 6 }, { "volume64", 64 },
+	{ "diskwc", 4 }, { "volume", 6 }, { "volume64", 64 }, { "window", 2 },
 };
 
 static void random_pool(u64 seed)

@@ -243,6 +243,40 @@ def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
     assert_shares(got, {"/a": 2, "/b": 1}, 30 * (65536 if what == "bytes" else 1))
 
 
+# Weights and depths of small readers.
+LIMITED = {
+    "one each": {"a": (200, 1), "b": (100, 1)},
+    "one beside many": {"a": (200, 1), "b": (100, 32)},
+    "three": {"a": (1000, 4), "b": (300, 4), "c": (100, 4)},
+}
+
+
+@pytest.mark.parametrize("load", LIMITED)
+def test_disk_with_a_limit_in_each_window(ioband: Guest, load: str) -> None:
+    """It completes the I/Os of 20 ms in a burst, and is silent for the rest of the time.
+
+    Trials of a wider limit take a part of the time, in which groups share equally.
+    """
+    guest = ioband
+    with (
+        DISKS["bandwidth"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, *LIMITED[load]) as group,
+    ):
+        for path, (weight, _) in LIMITED[load].items():
+            device.set_weight(group[path], weight)
+        streams = [
+            stream(path, device.path, group[path], bs="4k", iodepth=depth)
+            for path, (_, depth) in LIMITED[load].items()
+        ]
+        with running(guest, *streams):
+            guest.sleep(8)  # until pauses between trials of a wider limit are long
+            got = service(device)
+    assert sum(got.values()) > 0.95 * 80e6 * WINDOW_S
+    wanted = LIMITED[load]["a"][0] / sum(weight for weight, _ in LIMITED[load].values())
+    assert got["/a"] > 0.8 * wanted * sum(got.values()), got
+
+
 @pytest.mark.smoke
 def test_one_weight_per_device(ioband: Guest) -> None:
     guest = ioband

@@ -158,8 +158,7 @@ static void note_beside(struct ioband_pool *pool, const struct ioband_done *done
 /* Pass a completion to the core.  Under the pool's lock; the caller dispatches. */
 static void account(struct ioband_pool *pool, const struct ioband_done *done)
 {
-	struct ioband_sample *sample = &pool->sample;
-	const u32 bytes = done->bill.bytes;
+	u64 gap_ns, held_ns;
 
 	/* The pool's tick acts on the latency. */
 	if (unlikely(pool->core.nr_latencies) && done->latency_ns && done->bill.awaited)
@@ -172,16 +171,13 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 		note_beside(pool, done);
 		return;
 	}
-	pool->done_ns = max(pool->done_ns, done->now_ns);
-	sample->ios++;
-	sample->bytes += bytes;
-	sample->work += ioband_depth_work(bytes, done->whole_bytes);
+	gap_ns = done->now_ns > pool->done_ns ? done->now_ns - pool->done_ns : 0;
+	pool->done_ns += gap_ns;
 	if (done->splittable)
-		sample->max_bytes = max(sample->max_bytes, done->whole_bytes);
-	if (ioband_core_has_waiting(&pool->core))
-		sample->held_ios++;
-	else if (!ioband_tree_counted_ios(&pool->core))
-		sample->drained_ios++;
+		pool->sample.max_bytes = max(pool->sample.max_bytes, done->whole_bytes);
+	held_ns = ioband_core_held_ns(&pool->core, done->now_ns);
+	ioband_depth_count(&pool->sample, done->bill.bytes, done->whole_bytes, gap_ns, held_ns,
+			   ioband_core_is_drained(&pool->core));
 }
 
 /* Dispatch if bios are queued; the timer of a maximum is updated then. */

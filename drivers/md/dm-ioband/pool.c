@@ -232,6 +232,7 @@ static void learn_rate(struct ioband_pool *pool)
 static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
+	pool->sample.quiet_ns = now_ns > pool->done_ns ? now_ns - pool->done_ns : 0;
 	pool->sample.peak_ios = pool->peak_ios;
 	learn_rate(pool);
 	/*
@@ -244,7 +245,7 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
 	pool->core.late = false;
-	pool->sample = (struct ioband_sample) {};
+	pool->sample = ioband_depth_begin_sample(&pool->depth, pool->sample.drained);
 	pool->sampled_ns = pool->done_ns;
 	fade_nosleep(pool);
 	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&

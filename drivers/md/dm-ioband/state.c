@@ -138,7 +138,7 @@ void ioband_state_share(struct ioband_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 	WRITE_ONCE(pool->state, IOBAND_SHARED);	/* pairs with READ_ONCE() in ioband_batch_add() */
-	pool->sample = (struct ioband_sample) {};
+	pool->sample = ioband_depth_begin_sample(&pool->depth, false);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
 	pool->lost.began_ns = now_ns;

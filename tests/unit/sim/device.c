@@ -33,6 +33,7 @@ const struct sim_spec sim_specs[] = {
 	{ "volume", SIM_VOLUME, 4, .latency_ns = 5333333 },
 	{ "volume2", SIM_VOLUME, 2, .latency_ns = 2000000 },
 	{ "volume64", SIM_VOLUME, 64, .latency_ns = 1000000 },
+	{ "window", SIM_WINDOW, 64, .bps = 50000000, .per_io_ns = 5000, .window_ns = 21000000 },
 	{}
 };
 
@@ -137,6 +138,24 @@ static void volume_start(struct sim_device *device, struct sim_io *io)
 {
 	complete_at(device, io, device->clock->now_ns +
 		    (u64)(device->slow * device->spec.latency_ns));
+}
+
+/* An I/O of more bytes than the window has left waits for the next one. */
+static void window_start(struct sim_device *device, struct sim_io *io)
+{
+	const struct sim_spec *spec = &device->spec;
+	const u32 window_bytes = spec->bps / device->slow * spec->window_ns / 1e9;
+	const u64 start_ns = later(device->pipe_free_ns, device->clock->now_ns);
+	u64 window = start_ns / spec->window_ns;
+
+	if (window == device->window && io->bytes > device->window_bytes)
+		window++;
+	if (window != device->window)
+		device->window_bytes = window_bytes;
+	device->window = window;
+	device->window_bytes -= io->bytes < device->window_bytes ? io->bytes : device->window_bytes;
+	device->pipe_free_ns = later(start_ns, window * spec->window_ns) + spec->per_io_ns;
+	complete_at(device, io, device->pipe_free_ns);
 }
 
 static u64 disk_distance(const struct sim_device *device, const struct sim_io *io)
@@ -268,6 +287,7 @@ static void device_feed(struct sim_device *device)
 		[SIM_FLASH] = flash_start,
 		[SIM_DISK] = disk_start,
 		[SIM_VOLUME] = volume_start,
+		[SIM_WINDOW] = window_start,
 	};
 
 	while (device->fifo_head && !device_is_full(device)) {

@@ -48,6 +48,8 @@ enum sim_model {
 	SIM_DISK,
 	/* A fixed time for each I/O, several at once (scsi_debug, a capped volume). */
 	SIM_VOLUME,
+	/* As a line, but no more than so many bytes in each window (null_blk's mbps). */
+	SIM_WINDOW,
 };
 
 /* Members other than @name, @model and @queue may be 0 if the model does not use them. */
@@ -55,9 +57,10 @@ struct sim_spec {
 	const char *name;
 	enum sim_model model;
 	u32 queue;		/* size of the hardware queue */
-	u64 bps;		/* line, flash link, disk media: bytes a second */
+	u64 bps;		/* line, flash link, disk media, window: bytes a second */
 	u64 latency_ns;		/* line: beside its rate; flash: of a page read; volume */
-	u64 per_io_ns;		/* line: added to each I/O */
+	u64 per_io_ns;		/* line, window: added to each I/O */
+	u64 window_ns;		/* window: its length */
 	u64 write_ns;		/* flash: of a page written */
 	u32 channels;		/* flash */
 	u32 favour;		/* flash: I/Os of 32 KiB and more, times faster */
@@ -76,6 +79,8 @@ struct sim_device {
 	struct sim_io *fifo_head, *fifo_tail;	/* not yet in the hardware queue */
 	u32 queued;			/* in the hardware queue */
 	u64 pipe_free_ns;
+	u64 window;			/* number of the window at @pipe_free_ns, */
+	u32 window_bytes;		/* and the bytes that it has left */
 	u64 channel_free_ns[64];
 
 	struct sim_io *disk_queue;

@@ -153,7 +153,7 @@ static void random_device(struct dice *dice, struct load *load)
 {
 	static const char * const usual[] = { "line", "cloud", "flash", "nvme", "volume64" };
 	static const char * const others[] = { "wan", "volume", "volume2", "disk", "diskwc",
-					       "disk", "diskwc" };
+					       "disk", "diskwc", "window" };
 	const u32 one = below(dice, ARRAY_SIZE(usual)), other = below(dice, ARRAY_SIZE(others));
 	const bool any = has(dice, FEATURE_DEVICES, 1, 2);
 	const bool slices = has(dice, FEATURE_SLICES, 2, 3), ios = has(dice, FEATURE_IOS, 1, 4);

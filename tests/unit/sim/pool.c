@@ -299,16 +299,14 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 /* The estimator's sample, taken before further dispatches. */
 static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 {
-	struct ioband_sample *tick = &pool->tick;
+	const u32 whole_bytes = io->whole ? io->whole->bytes : io->bytes;
+	const u64 gap_ns = pool->clock->now_ns - pool->done_ns;
+	const u64 held_ns = ioband_core_held_ns(&pool->core, pool->clock->now_ns);
 
 	pool->done_ns = pool->clock->now_ns;
-	tick->ios++;
-	tick->bytes += io->bytes;
-	tick->work += ioband_depth_work(io->bytes, io->whole ? io->whole->bytes : io->bytes);
-	tick->max_bytes = max(tick->max_bytes, io->whole ? io->whole->bytes : io->bytes);
-	tick->held_ios += ioband_core_has_waiting(&pool->core);
-	tick->drained_ios += !ioband_tree_counted_ios(&pool->core) &&
-			     !ioband_core_has_waiting(&pool->core);
+	pool->tick.max_bytes = max(pool->tick.max_bytes, whole_bytes);
+	ioband_depth_count(&pool->tick, io->bytes, whole_bytes, gap_ns, held_ns,
+			   ioband_core_is_drained(&pool->core));
 }
 
 static void split_free(struct sim_io *split)

@@ -36,7 +36,8 @@ static void state_share(struct sim_pool *pool)
 	const u64 now_ns = pool->clock->now_ns;
 
 	pool->open = false;
-	pool->tick = (struct ioband_sample) { .peak_ios = ioband_tree_counted_ios(&pool->core) };
+	pool->tick = ioband_depth_begin_sample(&pool->depth, false);
+	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
 	pool->calm_ticks = 0;
@@ -118,6 +119,7 @@ static void state_note_open(struct sim_pool *pool)
 static void state_learn(struct sim_pool *pool, bool reduced)
 {
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
+	pool->tick.quiet_ns = pool->clock->now_ns - pool->done_ns;
 	if (pool->core.late || reduced || pool->stall.silent_ns > pool->sampled_ns)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)
@@ -160,7 +162,8 @@ static void tick_shared(struct sim_pool *pool)
 	} else {
 		pool_pump(pool);
 	}
-	pool->tick = (struct ioband_sample) { .peak_ios = ioband_tree_counted_ios(&pool->core) };
+	pool->tick = ioband_depth_begin_sample(&pool->depth, pool->tick.drained);
+	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 }
 
 static void tick_open(struct sim_pool *pool)

@@ -55,6 +55,21 @@ static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 	return core->root.ent.waiting;
 }
 
+/* No bio is queued or in flight. */
+static inline bool ioband_core_is_drained(const struct ioband_core *core)
+{
+	return !ioband_core_has_waiting(core) && !ioband_tree_counted_ios(core);
+}
+
+/* For how long the limit has kept bios queued, or a probe was beyond it (sched/below.c). */
+static inline u64 ioband_core_held_ns(const struct ioband_core *core, u64 now_ns)
+{
+	const bool held = ioband_core_has_waiting(core) ||
+			  ioband_tree_counted_ios(core) >= core->limit_ios;
+
+	return held && now_ns > core->held_since_ns ? now_ns - core->held_since_ns : 0;
+}
+
 static inline bool ioband_core_leaf_is_idle(const struct ioband_leaf *leaf)
 {
 	return leaf->state == IOBAND_LEAF_IDLE || leaf->state == IOBAND_LEAF_ANTICIPATED;

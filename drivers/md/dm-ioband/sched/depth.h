@@ -47,9 +47,13 @@ static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
  * @bytes: bytes completed
  * @work: sum of ioband_depth_work()
  * @max_bytes: size of the largest bio with a completed part
- * @held_ios: completions of @ios at which bios were queued
- * @drained_ios: completions after which no bio was queued or in flight
+ * @held_ns: time for which the limit kept bios queued
+ * @drained_ns: time from completions after which no bio was queued or in flight
+ * @pace_ns: usual time between completions, for 1 KiB of @work
+ * @longest_ns: longest excess over the usual time between two completions
+ * @quiet_ns: time from the last completion to the end of the period
  * @peak_ios: most bios and splits in flight
+ * @drained: the last completion was one of those of @drained_ns
  */
 struct ioband_sample {
 	u64 ns;
@@ -57,9 +61,13 @@ struct ioband_sample {
 	u64 bytes;
 	u64 work;
 	u32 max_bytes;
-	u64 held_ios;
-	u64 drained_ios;
+	u64 held_ns;
+	u64 drained_ns;
+	u64 pace_ns;
+	u64 longest_ns;
+	u64 quiet_ns;
 	u32 peak_ios;
+	bool drained;
 };
 
 /* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */
@@ -77,6 +85,32 @@ static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
 	if (bytes == whole_bytes)
 		return (u64)bytes + IOBAND_BIO_BYTES;
 	return bytes + (u64)bytes * IOBAND_BIO_BYTES / (whole_bytes ?: 1);
+}
+
+/**
+ * ioband_depth_count() - add a completion to a sample
+ * @sample: of the present period
+ * @bytes: size of the bio or split
+ * @whole_bytes: size of the bio
+ * @gap_ns: time since the completion before
+ * @held_ns: for so long the limit has kept bios queued; 0: none is
+ * @drained: no bio is queued or in flight
+ */
+static inline void ioband_depth_count(struct ioband_sample *sample, u32 bytes, u32 whole_bytes,
+				      u64 gap_ns, u64 held_ns, bool drained)
+{
+	const u64 work = ioband_depth_work(bytes, whole_bytes);
+	const u64 usual_ns = work * sample->pace_ns >> 10;
+
+	sample->ios++;
+	sample->bytes += bytes;
+	sample->work += work;
+	if (gap_ns > usual_ns)
+		sample->longest_ns = max(sample->longest_ns, gap_ns - usual_ns);
+	sample->held_ns += min(held_ns, gap_ns);
+	if (sample->drained)
+		sample->drained_ns += gap_ns;
+	sample->drained = drained;
 }
 
 /**
@@ -165,9 +199,12 @@ struct ioband_trial {
  * @max_bytes: size of the largest bio in the last round
  * @pressed: in the last round, the limit kept bios queued for part of the time, and the
  *	device hardly ever drained
- * @full: in the last round, the limit kept bios queued nearly all the time
+ * @full: in the last round, the limit kept bios queued most of the time
  * @light_ns: length of the last rounds in which it did not
  * @late_ios: outstanding completions of bios dispatched under another limit
+ * @settling: the limit has changed, and no sample has counted since
+ * @longest_ns: longest excess of late over the usual time between two completions
+ * @pace_ns: this time in the last round, for 1 KiB of work
  * @rate: usual throughput with @chosen; 0: not known
  * @odd: consecutive rounds with a throughput far from @rate
  * @phase_ns: length of the trial or the pause so far
@@ -190,6 +227,9 @@ struct ioband_depth {
 	bool full;
 	u64 light_ns;
 	u64 late_ios;
+	bool settling;
+	u64 longest_ns;
+	u64 pace_ns;
 	u64 rate;
 	unsigned int odd;
 	u64 phase_ns;
@@ -199,6 +239,19 @@ struct ioband_depth {
 void ioband_depth_init(struct ioband_depth *depth);
 bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample);
 void ioband_depth_stop(struct ioband_depth *depth);
+
+/**
+ * ioband_depth_begin_sample() - start a sample
+ * @depth: estimator
+ * @drained: as in &struct ioband_sample, of the sample before
+ *
+ * Return: a sample without completions.
+ */
+static inline struct ioband_sample ioband_depth_begin_sample(const struct ioband_depth *depth,
+							     bool drained)
+{
+	return (struct ioband_sample) { .pace_ns = depth->pace_ns, .drained = drained };
+}
 
 /**
  * ioband_depth_in_trial() - test for a trial

@@ -185,6 +185,207 @@ def test_a_multipath_device_without_a_path(tool: Tool) -> None:
             assert "mp" not in findings(tool)
 
 
+# How "under" or the device over it stops to take I/O, how it goes on, and the reason in messages.
+SUSPEND = "dmsetup suspend --noflush --nolockfs"
+BLOCKED = {
+    "upper suspended": (f"{SUSPEND} d", "dmsetup resume d", "d is suspended"),
+    "lower suspended": (f"{SUSPEND} under", "dmsetup resume under", "under is suspended"),
+    "no path": (
+        "dmsetup message under 0 fail_path $disk",
+        "dmsetup message under 0 reinstate_path $disk",
+        "under has no path, and queues I/O",
+    ),
+}
+# Verbs that need no I/O: d is the ioband device, and a a cgroup.
+WITHOUT_IO = """
+list
+status d
+table d
+set --device d mode=device+cgroup
+set --device d mode=cgroup
+get --device d
+set --pool p depth=4
+get --pool p
+set a weight=20 latency=5ms max_riops=1000
+get a
+set-weight a 30
+get-weight a
+set-latency a none
+groups
+stat
+stat a
+explain a --interval 0.1
+top --batch --count 1 --interval 0.1
+record d --duration 0.2 --interval 0.1 --output /run/recording
+metrics --output /run/metrics
+dump
+apply --config /run/conf
+"""
+OVER = "[device d]\ndevice = /dev/mapper/under\npool = {}\n[pool p]\ndepth = 4\n"
+OVER += "[group /a]\nweight = {}\nmaximum = riops=1000\n"
+
+
+WRITE = ["fio", "--name=j", "--direct=1", "--rw=randwrite", "--ioengine=libaio", "--iodepth=4"]
+WRITE += ["--thread", "--time_based", "--runtime=600"]
+
+
+def opened(guest: Guest, name: str) -> int:
+    """The number of times that a dm device is open."""
+    return int(guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "open", name]).out)
+
+
+def writers(tool: Tool) -> set[str]:
+    """The cgroups that have written."""
+    return {row["path"] for row in tool.json("stat") if row["op"] == "write" and row["ios"]} - {"/"}
+
+
+@contextmanager
+def under_ioband(tool: Tool, how: str) -> Iterator[str]:
+    """Ioband device d over under, which can lose its path; yields the number of its disk."""
+    guest = tool.guest
+    with null_blk(guest) as disk:
+        number, table, options = number_of(guest, disk), "0 {} linear {} 0", []
+        if how == "no path":
+            guest.run(["modprobe", "-a", "dm-multipath", "dm-round-robin"])
+            table, options = MULTIPATH, ["--uuid", "mpath-under"]
+        with DmDevice(guest, "under", table.format(sectors(guest, disk), disk), *options):
+            tool.run("create", "--pool", "p", "d", "/dev/mapper/under")
+            yield number
+            guest.run(["dmsetup", "remove", "--retry", "d"], check=False)
+    guest.run("rm -f /run/conf /run/recording /run/metrics")
+
+
+LONG = pytest.mark.long("the same verbs at a device below that is suspended are not")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "lower suspended",
+        pytest.param("upper suspended", marks=LONG),
+        pytest.param("no path", marks=LONG),
+    ],
+)
+def test_verbs_at_a_device_that_takes_no_io(tool: Tool, how: str) -> None:
+    """They do their work, or end at once with the reason, and settings remain."""
+    guest = tool.guest
+    stop, go_on, why = BLOCKED[how]
+    with Cgroup(guest, "a"), under_ioband(tool, how) as disk:
+
+        def run(command: str) -> None:
+            guest.run(command, env={"disk": disk})
+
+        run(stop)
+        guest.write("/run/conf", OVER.format("p", 40))
+        for line in WITHOUT_IO.strip().splitlines():
+            done = bounded(tool, *line.split())
+            assert not done.rc, done
+        assert findings(tool)["d"]["verdict"] == "wrong"
+        settings = [tool.run("groups", "--weights"), tool.run("list")]
+        assert " weight=40 max=max,max,1000,max" in settings[0]
+        refused(tool, "create", "--pool", "q", "e", "/dev/mapper/d", says=why)
+        guest.write("/run/conf", OVER.format("q", 50))
+        refused(tool, "apply", "--config", "/run/conf", says=why)
+        assert [tool.run("groups", "--weights"), tool.run("list")] == settings
+        # A process waits for I/O, and has the device open.
+        reader = guest.start("dd if=/dev/mapper/d of=/dev/null bs=4k count=1 iflag=direct")
+        wait_until(guest, lambda: opened(guest, "d"), "no reader")
+        start_ms = guest.now_ms()
+        refused(tool, "unwrap", "d", says="(dd) has it open; and it takes no I/O: " + why)
+        assert guest.now_ms() - start_ms < 3000 * guest.patience  # no retries
+        run(go_on)
+        reader.wait()
+        guest.run(["udevadm", "settle"])
+        run(stop)
+        done = bounded(tool, "unwrap", "d")
+        assert not done.rc, done
+        assert tool.json("list") == []
+        assert guest.exists("/dev/mapper/under") and not guest.exists("/dev/mapper/d")
+        if how != "upper suspended":
+            run(go_on)
+
+
+def test_apply_at_a_device_that_takes_no_io(tool: Tool, under: DmDevice) -> None:
+    """That is an error if a section names the device; with a pattern, the rest is applied."""
+    guest = tool.guest
+    apply = ("apply", "--config", "/run/conf")
+    group = "[group /a]\nweight = 40\n"
+    with (
+        DmDevice(guest, "spare", ZERO) as spare,
+        created(tool, "d", spare.path),
+        Cgroup(guest, "a"),
+    ):
+        before = tool.run("dump")
+        with suspended(under):
+            for key in ("", "insert = yes\n"):
+                guest.write("/run/conf", f"[device e]\ndevice = {under.path}\n{key}{group}")
+                for more in ([], ["--dry-run"]):
+                    refused(tool, *apply, *more, says="does not answer: under is suspended")
+                assert tool.run("dump") == before
+            guest.write("/run/conf", f"[device e]\nname = und*\n{group}")
+            done = bounded(tool, *apply)
+            assert not done.rc, done
+            assert "under is left alone, as it does not answer: under is suspended" in done.err
+            assert "/a weight=40" in tool.run("groups", "--weights")
+            assert [row["name"] for row in tool.json("list")] == ["d"]
+        done = bounded(tool, *apply)
+        assert not done.rc, done
+        assert len(tool.json("list")) == 2
+        tool.run("unwrap", under.path)
+    guest.run("rm /run/conf")
+
+
+def test_a_disk_that_completes_no_read(tool: Tool) -> None:
+    """The kernel knows no reason; if other I/O to its disk completes, it is only slow."""
+    guest = tool.guest
+    guest.run(["modprobe", "dm-delay"])
+    with null_blk(guest) as disk:
+        size = sectors(guest, disk)
+        table = f"0 8 delay {disk} 0 {{}}\n8 {size - 8} linear {disk} 8"
+        with DmDevice(guest, "slow", table.format(0)) as slow:
+            guest.run(["udevadm", "settle"])
+            slow.reload(table.format(1500))
+            guest.run(["udevadm", "settle"])
+            for verb in (["wrap"], ["create", "d"]):
+                refused(tool, *verb, slow.path, says="slow did not answer within a second")
+                guest.sleep(2)  # for the end of the read
+            assert tool.json("list") == []
+            read = f"dd if={disk} of=/dev/null bs=4k count=1 iflag=direct"
+            reader = guest.start(f"while sleep 0.1; do {read}; done")
+            with created(tool, "d", slow.path):
+                pass
+            reader.kill()
+            reader.wait(check=False)
+
+
+def test_a_removal_that_waits(tool: Tool) -> None:
+    """ioband flushes the disk at the end of a slice; base, which gets the flush, is suspended."""
+    guest = tool.guest
+    guest.run(["modprobe", "dm-delay"])
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, cache_size=4) as disk,
+        linear(guest, "base", disk) as base,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        # Reads, writes and flushes.
+        table = f"0 {sectors(guest, disk)} delay {disk} 0 0 {disk} 0 0 {base.path} 0 0"
+        with DmDevice(guest, "under", table) as under:
+            tool.run("create", "--slice", "20", "d", under.path)
+            with suspended(base):
+                jobs = [cgroup.start([*WRITE, "--filename=/dev/mapper/d"]) for cgroup in (a, b)]
+                wait_until(guest, lambda: writers(tool) == {"/a", "/b"}, "no slices")
+                for job in jobs:
+                    job.kill()
+                    job.wait(check=False)
+                wait_until(guest, lambda: opened(guest, "d") == 0, "a writer is left")
+                says = "d goes on in the kernel, and waits for a flush: base is suspended"
+                refused(tool, "unwrap", "d", says=says)
+                assert tool.json("list") == []
+                assert opened(guest, "under") == 1
+            wait_until(guest, lambda: opened(guest, "under") == 0, "not removed")
+
+
 def test_a_volume_that_is_slow_to_read(tool: Tool) -> None:
     """It may be a disk of a virtual machine, with a physical volume on it."""
     guest = tool.guest

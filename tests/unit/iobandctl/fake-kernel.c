@@ -279,6 +279,11 @@ int mapper_remove(const char *name, bool deferred)
 	       -EINVAL : 0;
 }
 
+int mapper_remove_apart(const char *name, bool deferred)
+{
+	return mapper_remove(name, deferred);
+}
+
 void kmsg_mark(void)
 {
 	refusal[0] = 0;

@@ -5,5 +5,6 @@
 /* As in the kernel. */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define __printf(text, first) __attribute((format(printf, text, first)))
+#define __aligned(size) __attribute((aligned(size)))
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/words.h"
 #include "config/plan.h"
+#include "host/blockage.h"
 #include "host/use.h"
 #include "ioband/name.h"
 #include "ioband/pool.h"
@@ -69,15 +70,19 @@ static bool is_twice(const struct plan *plan, const struct choice *choice,
 }
 
 /*
- * A device that matches only a pattern is skipped in three cases: it is in use,
- * it would count I/O twice, or it is a partition of root's disk.
+ * A device that matches only a pattern is skipped in four cases: it is in use,
+ * it does not answer, it would count I/O twice, or it is a partition of root's
+ * disk.
  */
 static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 {
 	const char *path = choice->device.path;
 	struct problem why;
 
-	if (in_use(&choice->device, &why))
+	if (blockage_reason(&choice->device, &why))
+		note("note: %s is left alone, as it does not answer: %s", path,
+		     why.text);
+	else if (in_use(&choice->device, &why))
 		note("note: %s is left alone, as it is in use: %s", path,
 		     why.text);
 	else if (use_beside_root(&choice->device, &why) ||
@@ -101,6 +106,9 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 
 	if (!choice->named && is_left_alone(plan, choice))
 		return EXIT_OK;
+	code = blockage_check(&choice->device);
+	if (code != EXIT_OK)
+		return code;
 	if (in_use(&choice->device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s",
 			    choice->device.path, use.text);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "config/plan.h"
+#include "host/blockage.h"
 #include "host/lvm.h"
 #include "ioband/under.h"
 
@@ -107,7 +108,9 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 
 	if (!choice->named && is_others(choice))
 		return EXIT_OK;
-	code = find_place(choice);
+	code = blockage_check(&choice->device);
+	if (code == EXIT_OK)
+		code = find_place(choice);
 	if (code == EXIT_OK)
 		code = check_twice(plan, choice);
 	if (code == EXIT_OK)

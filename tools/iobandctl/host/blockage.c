@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Devices that take no I/O for now, as sysfs and device-mapper tell. */
+/* Devices that take no I/O for now, as sysfs and device-mapper tell, or as a read shows. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/defs.h"
+#include "base/infile.h"
 #include "base/words.h"
 #include "host/blockage.h"
+#include "host/reach.h"
 #include "kernel/dm.h"
+
+#define READ_SIZE 4096	/* a multiple of all sectors */
 
 static bool is_suspended(const struct device *device, const char *label, struct blockage *found)
 {
@@ -88,13 +101,74 @@ bool blockage_below(const struct device *device, struct blockage *found)
 	return is;
 }
 
+/*
+ * See whether I/O to a device would wait.
+ * @reason: as blockage_below(), in one sentence
+ */
+bool blockage_reason(const struct device *device, struct problem *reason)
+{
+	struct blockage found;
+	bool is = blockage_below(device, &found);
+
+	if (is)
+		problem_set(reason, "%.250s; %.250s", found.why.text, found.remedy.text);
+	return is;
+}
+
 /* Before a change that waits for I/O: see whether that goes on. */
 int blockage_check(const struct device *device)
 {
-	struct blockage found;
+	struct problem reason;
 
-	if (!blockage_below(device, &found))
+	if (!blockage_reason(device, &reason))
 		return EXIT_OK;
-	return fail(EXIT_FAILED, "%s does not answer: %s; %s", device->path,
-		    found.why.text, found.remedy.text);
+	return fail(EXIT_FAILED, "%s does not answer: %s", device->path, reason.text);
+}
+
+static int read_start(const void *path, void *answer)
+{
+	static char start[READ_SIZE] __aligned(READ_SIZE);
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+
+	(void)answer;
+	return fd < 0 || pread(fd, start, sizeof(start), 0) < 0 ? -errno : 0;
+}
+
+/* The number of reads and writes that devices have completed. */
+static uint64_t completed(const struct names *numbers)
+{
+	unsigned long long reads, writes;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < numbers->n; i++) {
+		char *path = xasprintf("/sys/dev/block/%s/stat", numbers->v[i]), text[256];
+
+		if (infile_line(path, text, sizeof(text)) &&
+		    sscanf(text, "%llu %*s %*s %*s %llu", &reads, &writes) == 2)
+			sum += reads + writes;
+		free(path);
+	}
+	return sum;
+}
+
+/*
+ * Before a device is made, which udev reads: see whether the device below completes a read
+ * within a second.  If any other I/O to it completes, it is only slow.
+ */
+int blockage_try(const struct device *device)
+{
+	struct names stack = { .n = 0 };
+	uint64_t before, after;
+	int error;
+
+	device_stack(device, &stack);
+	before = completed(&stack);
+	error = reach_run(read_start, device->path, NULL, 0);
+	after = completed(&stack);
+	names_free(&stack);
+	if (error != -ETIMEDOUT || after != before)
+		return EXIT_OK;
+	return fail(EXIT_FAILED,
+		    "%s did not answer within a second: a read of its start has not completed; try again, or see the kernel log",
+		    device->path);
 }

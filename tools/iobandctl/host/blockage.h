@@ -15,6 +15,8 @@ struct blockage {
 
 bool blockage_at(const struct device *device, struct blockage *found);
 bool blockage_below(const struct device *device, struct blockage *found);
+bool blockage_reason(const struct device *device, struct problem *reason);
 int blockage_check(const struct device *device);
+int blockage_try(const struct device *device);
 
 #endif

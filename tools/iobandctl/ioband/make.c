@@ -410,6 +410,8 @@ int make_device(const struct ioband_devices *devices,
 		code = make_line(devices, settings, device, &line);
 	if (code == EXIT_OK)
 		code = find_guests(device, &made.unseen);
+	if (code == EXIT_OK)
+		code = blockage_try(device);
 	if (code == EXIT_OK) {
 		made.table = line;
 		kmsg_mark();

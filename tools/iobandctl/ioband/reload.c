@@ -32,14 +32,11 @@ int reload_device(const struct ioband_device *device, const char *pool,
 		.table = line, .read_only = device->dm->read_only,
 	};
 	const struct device node = { .major = device->dm->major, .minor = device->dm->minor };
-	struct blockage found;
 	int error = -EBUSY;
 
 	kmsg_mark();
 	/* The switch would wait for I/O that does not complete. */
-	if (blockage_below(&node, &found))
-		problem_set(problem, "%.200s; %.200s", found.why.text, found.remedy.text);
-	else
+	if (!blockage_reason(&node, problem))
 		error = mapper_reload(&reloaded, problem);
 	free(line);
 	free(weight);

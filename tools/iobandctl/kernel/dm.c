@@ -587,6 +587,26 @@ int mapper_remove(const char *name, bool deferred)
 }
 
 /*
+ * Remove a device, in a process of its own without open files: the kernel may wait for I/O.
+ * @deferred: as for mapper_remove()
+ *
+ * The process may be killed meanwhile.  So it does not wait for udev, which would leave
+ * libdevmapper's semaphore behind.
+ */
+int mapper_remove_apart(const char *name, bool deferred)
+{
+	struct dm_task *task;
+	int error;
+
+	dm_lib_release();	/* forget its file, which was closed */
+	task = task_new(DM_DEVICE_REMOVE, name);
+	error = deferred && !dm_task_deferred_remove(task) ? -EINVAL : task_run(task);
+	dm_task_destroy(task);
+	dm_task_update_nodes();
+	return error;
+}
+
+/*
  * Send a message to a device's target.
  * @answer: the target's answer, to be freed; NULL to ignore it
  */

@@ -80,6 +80,7 @@ int mapper_load(const char *name, const struct mapped_table *table, bool read_on
 int mapper_clear(const char *name);
 int mapper_switch(const char *name);
 int mapper_remove(const char *name, bool deferred);
+int mapper_remove_apart(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);
 char *mapper_group_name(const char *name);

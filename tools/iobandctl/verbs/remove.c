@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "host/blockage.h"
 #include "host/device.h"
+#include "host/reach.h"
 #include "host/use.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
@@ -30,8 +32,26 @@ static int find_named(const struct ioband_devices *devices, const char *spelled,
 		    over ? over->dm->name : "");
 }
 
-static int busy(const struct mapped_device *device, const char *use)
+struct removal {
+	const char *name;
+	bool deferred;
+};
+
+static int remove_apart(const void *argument, void *answer)
 {
+	const struct removal *removal = argument;
+
+	(void)answer;
+	return mapper_remove_apart(removal->name, removal->deferred);
+}
+
+/* @blocked: why I/O to it waits; empty if it does not. */
+static int busy(const struct mapped_device *device, const char *use, const char *blocked)
+{
+	if (*blocked)
+		return fail(EXIT_IN_USE,
+			    "%s is in use: %s; and it takes no I/O: %s; or use --deferred to have it removed when it is closed",
+			    device->name, use, blocked);
 	return fail(EXIT_IN_USE,
 		    "%s is in use: %s; or use --deferred to have it removed when it is closed",
 		    device->name, use);
@@ -39,8 +59,9 @@ static int busy(const struct mapped_device *device, const char *use)
 
 static int remove_device(const struct ioband_device *found, bool deferred)
 {
+	const struct removal removal = { .name = found->dm->name, .deferred = deferred };
 	struct device device = { .major = found->dm->major, .minor = found->dm->minor };
-	struct problem use;
+	struct problem use, blocked = { .text = "" };
 	int error;
 
 	if (under_is_inserted(found))
@@ -48,12 +69,18 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 			    "ioband was inserted into %s, which is not its own; 'iobandctl extract %s' takes it out",
 			    found->dm->name, found->dm->name);
 	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s", found->dm->name);
+	blockage_reason(&device, &blocked);
 	if (!deferred && found->dm->open_count && use_of_device(&device, &use))
-		return busy(found->dm, use.text);
+		return busy(found->dm, use.text, blocked.text);
 	kmsg_mark();
-	error = mapper_remove(found->dm->name, deferred);
+	error = *blocked.text ? reach_run(remove_apart, &removal, NULL, 0) :
+				mapper_remove(found->dm->name, deferred);
 	if (!error)
 		return EXIT_OK;
+	if (error == -ETIMEDOUT)
+		return fail(EXIT_FAILED,
+			    "the removal of %s goes on in the kernel, and waits for a flush: %s",
+			    found->dm->name, blocked.text);
 	if (error != -EBUSY)
 		return fail(exit_code_of(-error), "cannot remove %s: %s",
 			    found->dm->name, kmsg_reason(-error));
@@ -61,7 +88,7 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 	    !use_by_process(&device, false, &use))
 		problem_set(&use,
 			    "something has it open, perhaps in another namespace or container");
-	return busy(found->dm, use.text);
+	return busy(found->dm, use.text, blocked.text);
 }
 
 /*

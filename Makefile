@@ -134,7 +134,7 @@ test-vm: setup-vm ## Run the tests in virtual machines only
 
 DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
 	detectors nomem lab_disk abi groups presets data pieces suspend passthrough owner wishes flush \
-	stacks max min latency submit gather)
+	stacks max min latency io_latency submit gather)
 
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
 	IOBAND_KERNEL=debug $(PYTEST) $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))

@@ -30,9 +30,13 @@ from harness.tool import Tool, build_tool, udev_is_done
 from lab.kernel import VARIANTS
 from lab.machine import boot
 
+collect_ignore = []
 # For the kernel with detectors alone.
 if os.environ.get("IOBAND_KERNEL") != "debug":
-    collect_ignore = ["test_detectors.py", "test_nomem.py", "test_lab_disk.py"]
+    collect_ignore += ["test_detectors.py", "test_nomem.py", "test_lab_disk.py"]
+# For the kernels of the laboratory: those of Debian have no io.latency.
+if os.environ.get("IOBAND_KERNEL") not in VARIANTS:
+    collect_ignore += ["test_io_latency.py"]
 
 FAILED = pytest.StashKey[bool]()
 # Debian's kernel zeroes all memory that it allocates, moves the stack at each system call, and

@@ -532,7 +532,7 @@ def test_a_hostile_user(service: Machine) -> None:
         assert guest.read(OWN_WEIGHT) == "default 10000\n"
         assert LENT not in service.weights()
 
-        # A maximum would take the place of root's.  (These kernels have no io.latency.)
+        # A maximum would take the place of root's.  (io.latency: test_io_latency.py.)
         assert "rbps=1048576" in guest.read("/tmp/done")
         wait_until(guest, lambda: f"io.max of cgroup {LENT}/1" in service.said(), "not said")
         assert "max=" not in service.ctl("groups", "--weights")

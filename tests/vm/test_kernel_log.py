@@ -78,7 +78,6 @@ dm_ioband: module verification failed: signature and/or required key missing - t
 device-mapper: uevent: version 1.0.3
 device-mapper: ioctl: 4.47.0-ioctl (2022-07-28) initialised: dm-devel@redhat.com
 device-mapper: ioband: device '259:0': DAX is not offered above: it makes no bios to share by
-device-mapper: ioband: device '253:0': inline encryption is not offered above: use dm-crypt
 EXT4-fs (dm-0): mounted filesystem with ordered data mode. Quota mode: none.
 XFS (dm-0): Mounting V5 Filesystem
 XFS (dm-0): Ending clean mount

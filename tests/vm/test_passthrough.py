@@ -6,7 +6,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from harness.devices import (
     sectors,
 )
 from harness.guest import SHARE, CommandError, Guest, Job
-from harness.ioband import Ioband, group_name, table_line
+from harness.ioband import GroupStats, Ioband, group_name, table_line
 from harness.load import READ_NOWAIT, fio
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
@@ -587,17 +587,105 @@ def test_zoned_device_is_refused(ioband: Guest) -> None:
     )
 
 
-@pytest.mark.all_kernels
-def test_inline_encryption_is_not_offered(ioband: Guest, rare_disk: str, kernel_name: str) -> None:
+# Gives the file system at $1 a key, and with $2 makes a directory that is encrypted by it.
+ENCRYPT = """
+import fcntl, os, struct, sys
+ADD_KEY, SET_POLICY, IDENTIFIER = 0xC0506617, 0x800C6613, 2
+AES_256_XTS, AES_256_CTS, PAD_32 = 1, 4, 3
+key = bytearray(struct.pack("=I36xI36x64s", IDENTIFIER, 64, bytes(range(64))))
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), ADD_KEY, key)
+if sys.argv[2:]:
+    os.mkdir(sys.argv[2])
+    policy = struct.pack("=4B4x16s", 2, AES_256_XTS, AES_256_CTS, PAD_32, key[8:24])
+    fcntl.ioctl(os.open(sys.argv[2], os.O_RDONLY), SET_POLICY, policy)
+"""
+
+
+@contextmanager
+def encrypted(guest: Guest, device: str, *directories: str) -> Iterator[str]:
+    """The file system of a device, with inline encryption; makes encrypted directories."""
+    point = "/run/mnt"
+    guest.run(["mkdir", "-p", point])
+    guest.run(["mount", "-o", "inlinecrypt", device, point])
+    for directory in directories or [""]:
+        made = [f"{point}/{directory}"] if directory else []
+        guest.run(["python3", "-c", ENCRYPT, point, *made])
+    yield point
+    guest.run(["umount", point])
+
+
+# Two megabytes, copied by direct I/O and by the flusher.
+PLAIN, RATE = "/run/plain", 1 << 20
+MAKE_PLAIN = f"seq -w 999999 | head -c 2M >{PLAIN}"
+COPIES = {"a": "oflag=direct", "b": "conv=fsync"}
+
+
+@contextmanager
+def copied(guest: Guest, device: Ioband) -> Iterator[dict[str, GroupStats]]:
+    """Both copies in a new file system, by a group each; the I/O of these groups."""
+    with ExitStack() as on:
+        groups = {
+            name: on.enter_context(Cgroup(guest, name, controllers="+io +memory"))
+            for name in COPIES
+        }
+        guest.run(f"{MAKE_PLAIN}; mkfs.ext4 -q -b 4096 -O encrypt,^has_journal {device.path}")
+        with encrypted(guest, device.path, *COPIES) as point:
+            for group in groups.values():
+                device.set_max(group, rbps=RATE, wbps=RATE)
+            for read in (False, True):
+                jobs = []
+                for name, how in COPIES.items():
+                    file = f"{point}/{name}/file"
+                    copy = f"dd if={PLAIN} of={file} bs=1M {how}"
+                    check = f"dd if={file} bs=1M iflag=direct | cmp - {PLAIN}"
+                    jobs.append(groups[name].start(check if read else copy))
+                for job in jobs:
+                    job.wait()
+        yield {name: device.io()[f"/{name}"] for name in COPIES}
+
+
+def check_copies(guest: Guest, disk: str) -> None:
+    """The copies are right without ioband, and the disk has no plain text."""
+    with encrypted(guest, disk) as point:
+        for name in COPIES:
+            guest.run(["cmp", PLAIN, f"{point}/{name}/file"])
+    assert guest.run(["grep", "-c", "000123", disk], check=False).out == "0\n"
+    guest.run(["rm", PLAIN])
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("offset", [8, 1])
+def test_inline_encryption(ioband: Guest, rare_disk: str, offset: int) -> None:
+    """Keys and numbers of units reach the disk with bios that are held and split.
+
+    At an offset of one sector, splits would end inside a unit: bios are dispatched as a whole.
+    """
+    guest, length = ioband, 16376
+    with (
+        Ioband(guest, "i", rare_disk, offset=offset, length=length) as device,
+        copied(guest, device) as done,
+    ):
+        for group in done.values():
+            assert group.write.bytes >= 2 << 20 and group.read.bytes >= 2 << 20
+            assert group.write.held and group.read.held
+    keyed = int(guest.read("/sys/module/raredisk/parameters/keyed_bios"))
+    splits = 4 * (2 << 20) // (RATE // 16)
+    assert (keyed >= splits) == (offset == 8), keyed
+    with DmDevice(guest, "linear", f"0 {length} linear {rare_disk} {offset}") as plain:
+        check_copies(guest, plain.path)
+
+
+@pytest.mark.long("it is the kernel above ioband that encrypts")
+@pytest.mark.newest
+def test_inline_encryption_by_the_kernel(ioband: Guest) -> None:
+    """Over a disk without inline encryption the kernel encrypts, above ioband."""
     guest = ioband
-    offered = guest.exists(f"{sysfs(guest, rare_disk)}/queue/crypto")
-    assert offered or kernel_name != "newest"  # older kernels are built without it
-    guest.dmesg()
-    with Ioband(guest, "i", rare_disk) as device:
+    with null_blk(guest, size_mib=64, memory_backed=1) as disk:
+        with Ioband(guest, "i", disk) as device, copied(guest, device) as done:
+            assert all(group.write.bytes >= 2 << 20 for group in done.values())
         said = "\n".join(guest.dmesg())
-        assert not guest.exists(f"{sysfs(guest, device.path)}/queue/crypto")
-    sentence = "ioband: device '.*': inline encryption is not offered above: use dm-crypt"
-    assert bool(re.search(sentence, said)) == offered, said
+        assert re.search("fscrypt: AES-256-XTS using blk-crypto-fallback", said), said
+        check_copies(guest, disk)
 
 
 def integrity(guest: Guest, device: str) -> dict[str, str]:

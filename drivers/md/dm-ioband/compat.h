@@ -7,6 +7,7 @@
 #ifndef DM_IOBAND_COMPAT_H
 #define DM_IOBAND_COMPAT_H
 
+#include <linux/blk-crypto.h>
 #include <linux/blkdev.h>
 #include <linux/device-mapper.h>
 #include <linux/hrtimer.h>
@@ -48,6 +49,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #ifndef DM_TARGET_ATOMIC_WRITES
 #define DM_TARGET_ATOMIC_WRITES	0
 #endif
+
+/* The size of the data units of inline encryption, bytes; 0: the bio or the kernel has none. */
+static inline u32 ioband_compat_crypt_bytes(const struct bio *bio)
+{
+#ifdef CONFIG_BLK_INLINE_ENCRYPTION
+	if (bio->bi_crypt_context)
+		return bio->bi_crypt_context->bc_key->crypto_cfg.data_unit_size;
+#endif
+	return 0;
+}
 
 /* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */
 static inline struct gendisk *ioband_compat_alloc_disk(void)

@@ -14,10 +14,40 @@
 #include "io.h"
 
 #include <linux/backing-dev.h>
+#include <linux/blk-crypto-profile.h>
 #include <linux/blkdev.h>
 
 /* The hidden disk; one for all devices. */
 static struct gendisk *detour_disk;
+
+#ifdef CONFIG_BLK_INLINE_ENCRYPTION
+static struct blk_crypto_profile detour_crypto;
+
+/* Let bios pass with any key, which the device below uses. */
+static void accept_keys(void)
+{
+	blk_crypto_profile_init(&detour_crypto, 0);
+	detour_crypto.max_dun_bytes_supported = BLK_CRYPTO_MAX_IV_SIZE;
+	memset(detour_crypto.modes_supported, 0xff, sizeof(detour_crypto.modes_supported));
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	detour_crypto.key_types_supported = UINT_MAX;
+#endif
+	blk_crypto_register(&detour_crypto, detour_disk->queue);
+}
+
+static void forget_keys(void)
+{
+	blk_crypto_profile_destroy(&detour_crypto);
+}
+#else
+static void accept_keys(void)
+{
+}
+
+static void forget_keys(void)
+{
+}
+#endif
 
 /**
  * ioband_detour_ask() - send a bio on the detour
@@ -75,6 +105,7 @@ int __init ioband_detour_init(void)
 	detour_disk->fops = &detour_ops;
 	/* Sectors of any device below must lie on it. */
 	set_capacity(detour_disk, LLONG_MAX >> SECTOR_SHIFT);
+	accept_keys();
 	ret = add_disk(detour_disk);
 	if (ret)
 		goto put;
@@ -89,6 +120,7 @@ del:
 	del_gendisk(detour_disk);
 put:
 	put_disk(detour_disk);
+	forget_keys();
 	return ret;
 }
 
@@ -102,4 +134,5 @@ void ioband_detour_exit(void)
 	bdi_unregister(detour_disk->bdi);
 	del_gendisk(detour_disk);
 	put_disk(detour_disk);
+	forget_keys();
 }

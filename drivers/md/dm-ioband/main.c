@@ -72,17 +72,12 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 	return -EINVAL;
 }
 
-/* For a valid table: report features of the device below that the target does not offer. */
+/* For a valid table: report a feature of the device below that the target does not offer. */
 static void say_what_is_left_out(const struct ioband_target *target)
 {
 	if (target->dev->dax_dev)
 		DMINFO("device '%s': DAX is not offered above: it makes no bios to share by",
 		       target->dev->name);
-#ifdef CONFIG_BLK_INLINE_ENCRYPTION
-	if (bdev_get_queue(target->dev->bdev)->crypto_profile)
-		DMINFO("device '%s': inline encryption is not offered above: use dm-crypt",
-		       target->dev->name);
-#endif
 }
 
 static void set_capabilities(struct dm_target *ti)
@@ -324,8 +319,8 @@ static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_
 static struct target_type ioband_target = {
 	.name		 = "ioband",
 	.version	 = { 1, 3, 0 },
-	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
-			   DM_TARGET_ATOMIC_WRITES,
+	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY |
+			   DM_TARGET_PASSES_CRYPTO | DM_TARGET_NOWAIT | DM_TARGET_ATOMIC_WRITES,
 	.module		 = THIS_MODULE,
 	.ctr		 = ioband_ctr,
 	.dtr		 = ioband_dtr,

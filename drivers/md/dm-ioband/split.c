@@ -35,9 +35,14 @@
  */
 u32 ioband_split_min_bytes(struct bio *bio)
 {
+	const u32 unit = ioband_compat_crypt_bytes(bio);
+
 	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) || ioband_io_has_no_data(bio))
 		return 0;
-	return bdev_logical_block_size(bio->bi_bdev);
+	/* Inline encryption needs whole units, and splits end at multiples of their size. */
+	if (unit && (bio->bi_iter.bi_sector << SECTOR_SHIFT) & (unit - 1))
+		return 0;
+	return max_t(u32, bdev_logical_block_size(bio->bi_bdev), unit);
 }
 
 /**

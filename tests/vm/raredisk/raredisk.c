@@ -2,11 +2,13 @@
 /*
  * /dev/raredisk: a disk in memory that has what no disk of a stock kernel has:
  * secure erase, and (where the kernel knows it) inline encryption.  It tells in
- * its parameters how much it erased.  Cipher keys are taken and not used.
+ * its parameters how much it erased, and how many bios had a key.  It encrypts
+ * by a pattern for each key and data unit, which is no cipher.
  */
 #include <linux/atomic.h>
 #include <linux/blk-crypto-profile.h>
 #include <linux/blkdev.h>
+#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
@@ -27,30 +29,61 @@ MODULE_PARM_DESC(name, "of the disk; an exclamation mark stands for a slash");
 static atomic_t erase_bios;
 static atomic_t erased_sectors;
 
-static int erased_get(char *buffer, const struct kernel_param *param)
+static int count_get(char *buffer, const struct kernel_param *param)
 {
 	return sysfs_emit(buffer, "%d\n", atomic_read(param->arg));
 }
 
-static const struct kernel_param_ops erased_ops = { .get = erased_get };
+static const struct kernel_param_ops count_ops = { .get = count_get };
 
-module_param_cb(erase_bios, &erased_ops, &erase_bios, 0444);
+module_param_cb(erase_bios, &count_ops, &erase_bios, 0444);
 MODULE_PARM_DESC(erase_bios, "bios that asked for secure erase so far");
-module_param_cb(erased_sectors, &erased_ops, &erased_sectors, 0444);
+module_param_cb(erased_sectors, &count_ops, &erased_sectors, 0444);
 MODULE_PARM_DESC(erased_sectors, "how many sectors they asked for");
 
-static void transfer(struct bio *bio, u8 *at)
+static atomic_t keyed_bios;
+
+module_param_cb(keyed_bios, &count_ops, &keyed_bios, 0444);
+MODULE_PARM_DESC(keyed_bios, "bios with a key for inline encryption so far");
+
+#ifdef CONFIG_BLK_INLINE_ENCRYPTION
+/* The pattern for a byte of a bio. */
+static u8 pattern(const struct bio *bio, unsigned int at)
 {
+	const struct bio_crypt_ctx *crypt = bio->bi_crypt_context;
+	u64 unit;
+
+	if (!crypt)
+		return 0;
+	unit = crypt->bc_dun[0] + at / crypt->bc_key->crypto_cfg.data_unit_size;
+	return hash_64(unit, 8) ^ crypt->bc_key->bytes[at % 32];
+}
+#else
+static u8 pattern(const struct bio *bio, unsigned int at)
+{
+	return 0;
+}
+#endif
+
+static void transfer(struct bio *bio, u8 *to)
+{
+	unsigned int done = 0, i;
 	struct bvec_iter iter;
 	struct bio_vec bvec;
+	u8 *page;
 
 	bio_for_each_segment(bvec, bio, iter) {
-		if (bio_op(bio) == REQ_OP_WRITE)
-			memcpy_from_bvec(at, &bvec);
-		else
-			memcpy_to_bvec(&bvec, at);
-		at += bvec.bv_len;
+		page = bvec_kmap_local(&bvec);
+		for (i = 0; i < bvec.bv_len; i++, done++) {
+			if (bio_op(bio) == REQ_OP_WRITE)
+				to[done] = page[i] ^ pattern(bio, done);
+			else
+				page[i] = to[done] ^ pattern(bio, done);
+		}
+		kunmap_local(page);
 	}
+	if (bio_has_crypt_ctx(bio))
+		atomic_inc(&keyed_bios);
 }
 
 static void raredisk_submit_bio(struct bio *bio)

@@ -7,16 +7,20 @@ the host does not matter.  A test in real time looks for lost bios.
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import competing
+from harness.compete import DISK, competing
+from harness.devices import mounted, null_blk
 from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.load import Load, Stream
+from harness.load import Load, Stream, fio
 
 pytestmark = pytest.mark.guest(icount=True)
 
 # Eight at a time on a disk that does two in 2 ms: a read takes 8 ms beside others.
 DEPTH = 8
+# The log of a database, as etcd's documentation measures it.
+LOG = {"rw": "write", "bs": 2300, "fdatasync": 1, "ioengine": "sync", "direct": 0, "size": "8m"}
+LOG |= {"fallocate": "none", "time_based": True, "runtime": 3, "ramp_time": 3}
 
 
 def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
@@ -129,6 +133,38 @@ def test_of_flushes(ioband: Guest) -> None:
         assert device.info().brake == 0
         job.kill()
         load.stop()
+
+
+@pytest.mark.long("test_of_synchronous_writes has the target of single writes")
+def test_of_a_log_that_grows(ioband: Guest) -> None:
+    """fdatasync waits for three writes one after another, two of them of ext4's journal."""
+    guest, half = ioband, 64 * 2048  # sectors
+    with (
+        null_blk(guest, **DISK | {"memory_backed": 1, "size_mib": 128}) as below,
+        Ioband(guest, "d", below, length=half, depth=DEPTH) as device,
+        Ioband(guest, "e", below, offset=half, length=half) as other,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+        Cgroup(guest, "c") as c,
+        mounted(guest, device.path) as point,
+    ):
+
+        def fdatasync_ms(log: str) -> float:
+            done = fio(guest, a, filename=f"{point}/{log}", **LOG)
+            return done["sync"]["lat_ns"]["mean"] / 1e6
+
+        alone = fdatasync_ms("alone")
+        bulk = [Stream(x.path, other.path, x, bs="4k", rw="randwrite") for x in (b, c)]
+        load = Load(guest, bulk).start()
+        device.set_weight(a, 400)
+        before = fdatasync_ms("before")
+        device.set_latency(a, 2500, writes=True)
+        kept = fdatasync_ms("kept")
+        assert device.info().brake > 0
+        load.stop()
+    assert alone < 6.5
+    assert before > 11.5
+    assert kept == pytest.approx(3 * 2.5, rel=0.15)
 
 
 def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:

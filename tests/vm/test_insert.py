@@ -73,6 +73,12 @@ def verified(guest: Guest, point: str, *options: str) -> Iterator[Job]:
     assert "verify:" not in done.err, done
 
 
+def hints(tool: Tool, subject: str) -> list[dict]:
+    """The findings of check about a device that works, but perhaps not as intended."""
+    rows = tool.json("check")
+    return [row for row in rows if (row["subject"], row["verdict"]) == (subject, "hint")]
+
+
 def hidden_gone(guest: Guest) -> None:
     """Wait until the kernel has removed the hidden device, some time after its last user."""
     wait_until(
@@ -431,23 +437,46 @@ def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
 QUICK = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000"
 
 
+ONE_QUEUE = "has one queue for all its users"
+
+
+def note_of_layer(tool: Tool, *command: str, **options: object) -> str:
+    """The note of a command that succeeds, about the layer above its device."""
+    said = OF_LVM.sub("", tool.guest.run([tool.program, *command], **options).err)
+    assert said.startswith("iobandctl: note: ")
+    assert ONE_QUEUE in said
+    return said
+
+
 def test_under_luks(tool: Tool, volumes: Volumes) -> None:
-    """Below while the key is in the keyring; on top when the table has the key."""
+    """Below by force while the key is in the keyring; on top when the table has the key."""
     guest = tool.guest
     volumes.group.create("low", 64)
     guest.run("modprobe dm-crypt")
     guest.run(f"cryptsetup luksFormat {QUICK} /dev/vg0/low -", input="secret")
     guest.run("cryptsetup open --key-file - /dev/vg0/low secret", input="secret")
     key = ["dmsetup", "table", "--showkeys", "secret"]
+    refresh = "cryptsetup refresh --disable-keyring"
+    remedy = f"'{refresh} secret' and 'iobandctl insert secret'"
     with mounted(guest, "/dev/mapper/secret") as point, verified(guest, point):
-        (row,) = tool.json("insert", "secret")
-        assert row["name"] == "vg0-low"
+        for name in ("secret", "vg0/low"):
+            said = tool.refused(4, "insert", name, says=remedy)
+            assert f"secret (crypt) lies on vg0-low, and {ONE_QUEUE}" in said
+            assert volumes.targets("low") == ["linear"]
+        assert remedy in note_of_layer(tool, "insert", "--force", "secret")
+        assert volumes.targets("low") == ["ioband"]
+        (hint,) = hints(tool, "vg0-low")
+        assert f"secret (crypt) lies on it, and {ONE_QUEUE}" in hint["finding"]
+        assert hint["remedy"].startswith(f"'iobandctl extract vg0-low', and then {remedy}")
         tool.run("extract", "secret")
         assert volumes.targets("low") == ["linear"]
-        guest.run("cryptsetup refresh --disable-keyring --key-file - secret", input="secret")
+        guest.run(f"{refresh} --key-file - secret", input="secret")
+        says = "'iobandctl insert secret' puts ioband above it"
+        tool.refused(4, "insert", "vg0/low", says=says)
         before = guest.run(key).out
         (row,) = tool.json("insert", "secret")
         assert row["name"] == "secret"
+        assert hints(tool, "secret") == []
         wait_until(guest, lambda: bytes_done(tool) > 1 << 20, "I/O through ioband")
         tool.run("extract", "secret")
         assert guest.run(key).out == before
@@ -459,6 +488,38 @@ def test_under_luks(tool: Tool, volumes: Volumes) -> None:
         said = tool.refused(1, "insert", "secret", says="the key of secret is in the kernel's")
         assert "'cryptsetup refresh --disable-keyring secret'" in said
         guest.run("cryptsetup close secret")
+
+
+def test_under_an_array_with_parity(tool: Tool, volumes: Volumes) -> None:
+    """By force only; the configuration inserts with a note, as the array may come later."""
+    guest = tool.guest
+    parts = [volumes.group.create(f"part{number}", 24) for number in range(3)]
+    guest.run(["modprobe", "-a", "md-mod", "raid456"])
+    create = "mdadm --create /dev/md0 --run --assume-clean --metadata=1.0 --level=5"
+    guest.run([*create.split(), "--raid-devices=3", *parts])
+    says = f"md0 (raid5) lies on vg0-part0, and {ONE_QUEUE}"
+    assert "'iobandctl wrap md0'" in tool.refused(4, "insert", parts[0], says=says)
+    assert volumes.targets("part0") == ["linear"]
+    assert says in note_of_layer(tool, "insert", "--force", parts[0])
+    conf = "[device part]\ndevice = vg0/part1\ninsert = yes\n"
+    said = note_of_layer(tool, "apply", "--config", "-", input=conf)
+    assert "md0 (raid5) lies on vg0-part1" in said
+    assert [volumes.targets(f"part{number}")[0] for number in range(3)] == [
+        *("ioband", "ioband", "linear")
+    ]
+    assert [len(hints(tool, f"vg0-part{number}")) for number in range(3)] == [1, 1, 0]
+    guest.run("dd if=/dev/zero of=/dev/md0 bs=1M count=8 oflag=direct")
+    tool.run("extract", *parts[:2])
+    # udev may have assembled it once more.
+    forget = f"udevadm settle; mdadm --stop --scan; mdadm --zero-superblock {' '.join(parts)}"
+    guest.run(forget)
+    # A mirror has a queue for each disk.
+    guest.run([*create.replace("=5", "=1").split(), "--raid-devices=2", *parts[:2]])
+    tool.run("insert", parts[0])
+    assert hints(tool, "vg0-part0") == []
+    tool.run("extract", parts[0])
+    guest.run(f"{forget}; udevadm settle")
+    hidden_gone(guest)
 
 
 def test_what_insert_refuses(tool: Tool, volumes: Volumes) -> None:

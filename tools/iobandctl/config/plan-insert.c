@@ -132,7 +132,8 @@ int plan_run_insert(const struct change *change, bool undo)
 
 	if (undo)
 		return extract_from(change->device, &had_it);
-	code = insert_into(&change->settings, change->device, &had_it);
+	/* The layer above may be opened before or after this: the configuration decides. */
+	code = insert_into(&change->settings, change->device, true, &had_it);
 	if (code != EXIT_OK || !had_it)
 		return code;
 	/*

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "host/blockage.h"
+#include "host/layer.h"
 #include "host/lock.h"
 #include "ioband/make.h"
 #include "ioband/under.h"
@@ -149,13 +150,32 @@ static int check_device(const struct ioband_devices *devices,
 	return code;
 }
 
+/* A layer above with one queue delays all groups as the slowest one. */
+static int check_layers(const struct under *under, bool force)
+{
+	const struct device device = under_device(under);
+	struct layer layer;
+
+	if (!layer_above(&device, &layer))
+		return EXIT_OK;
+	if (!force)
+		return fail(EXIT_IN_USE,
+			    "%s lies on %s, and %s; %s puts ioband above it, 'iobandctl insert --force %s' below",
+			    layer.what.text, under->name, layer_cost, layer.remedy.text,
+			    under->name);
+	note("note: %s lies on %s, and %s; %s puts ioband above it",
+	     layer.what.text, under->name, layer_cost, layer.remedy.text);
+	return EXIT_OK;
+}
+
 static int check_place(const char *name)
 {
 	return under_is_place(name) ? EXIT_OK :
 	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
 }
 
-static int insert_locked(const struct settings *settings, const char *name, bool *had_it)
+static int insert_locked(const struct settings *settings, const char *name, bool force,
+			 bool *had_it)
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;
@@ -170,7 +190,9 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 	*had_it = under->inserted && !repaired;
 	if (under->inserted)
 		return EXIT_OK;
-	code = ioband_load(&devices);
+	code = check_layers(under, force);
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = check_place(name);
@@ -188,15 +210,16 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 /*
  * Insert ioband into one device.
  * @settings: of the ioband device
+ * @force: even below a layer with one queue for all its users
  * @had_it: set to whether it was in it already
  */
-int insert_into(const struct settings *settings, const char *name, bool *had_it)
+int insert_into(const struct settings *settings, const char *name, bool force, bool *had_it)
 {
 	struct locks locks;
 	int code = lock_device(name, &locks);
 
 	if (code == EXIT_OK)
-		code = insert_locked(settings, name, had_it);
+		code = insert_locked(settings, name, force, had_it);
 	unlock_device(&locks);
 	return code;
 }

@@ -43,6 +43,7 @@
 #include "base/records.h"
 #include "base/words.h"
 #include "host/device.h"
+#include "host/layer.h"
 #include "host/lvm.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
@@ -241,8 +242,6 @@ static enum fit fit_of(const struct mapped_target *target)
 		"linear", "striped", "snapshot-origin", "delay", "flakey",
 		"error", "zero", "thin",
 	};
-	const char *key = strchr(target->words, ' ');
-
 	for (size_t i = 0; i < ARRAY_SIZE(forward); i++) {
 		if (!strcmp(target->type, forward[i]))
 			return FITS;
@@ -251,7 +250,7 @@ static enum fit fit_of(const struct mapped_target *target)
 		return FITS_BELOW;
 	if (strcmp(target->type, "crypt"))
 		return FITS_NOT;
-	return key && key[1] == ':' ? FITS_BELOW : FITS;
+	return layer_hides_key(target->words) ? FITS_BELOW : FITS;
 }
 
 /* Check whether the only device below is a dm device with a table of this type. */

@@ -43,7 +43,7 @@ bool under_is_inserted(const struct ioband_device *device);
 
 /* insert.c */
 struct settings;
-int insert_into(const struct settings *settings, const char *name, bool *had_it);
+int insert_into(const struct settings *settings, const char *name, bool force, bool *had_it);
 
 /* extract.c */
 int extract_from(const char *name, bool *had_it);

@@ -14,6 +14,7 @@
 #include "config/plan.h"
 #include "host/blockage.h"
 #include "host/device.h"
+#include "host/layer.h"
 #include "host/lvm.h"
 #include "ioband/hand.h"
 #include "ioband/query.h"
@@ -361,6 +362,27 @@ static void check_table(struct findings *findings,
 	}
 }
 
+static void check_layers(struct findings *findings,
+			 const struct ioband_device *device)
+{
+	const struct device self = { .major = device->dm->major,
+				     .minor = device->dm->minor };
+	const char *name = device->dm->name;
+	struct layer layer;
+
+	if (!layer_above(&self, &layer))
+		return;
+	found(findings, HINT, name, "%s lies on it, and %s",
+	      layer.what.text, layer_cost);
+	if (under_is_inserted(device))
+		remedy(findings, "'iobandctl extract %s', and then %s, put ioband above it",
+		       name, layer.remedy.text);
+	else
+		remedy(findings,
+		       "'iobandctl unwrap %s' while it is not in use, and then %s, put ioband above it",
+		       name, layer.remedy.text);
+}
+
 static void check_lvm(struct findings *findings,
 		      const struct ioband_device *device)
 {
@@ -680,6 +702,7 @@ static void check_devices(struct findings *findings)
 	for (size_t i = 0; i < devices.n; i++) {
 		if (devices.v[i].dm->table) {
 			check_table(findings, &devices.v[i]);
+			check_layers(findings, &devices.v[i]);
 			if (!under_is_inserted(&devices.v[i]) &&
 			    !is_blocked(&devices.v[i], &blockage))
 				check_lvm(findings, &devices.v[i]);

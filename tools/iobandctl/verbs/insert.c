@@ -21,7 +21,8 @@ static void warn(const char *name)
  * Insert into all places, or undo all insertions after an error.  A place may have ioband
  * already, because two snapshots share it.
  */
-static int insert(const struct settings *settings, const char *spelled, struct names *made)
+static int insert(const struct settings *settings, const char *spelled, bool force,
+		  struct names *made)
 {
 	struct names places = { .n = 0 }, fresh = { .n = 0 };
 	int code = under_places(spelled, &places);
@@ -29,7 +30,7 @@ static int insert(const struct settings *settings, const char *spelled, struct n
 
 	for (size_t i = 0; code == EXIT_OK && i < places.n; i++) {
 		had_it = false;
-		code = insert_into(settings, places.v[i], &had_it);
+		code = insert_into(settings, places.v[i], force, &had_it);
 		if (code == EXIT_OK && !had_it)
 			names_add(&fresh, places.v[i]);
 	}
@@ -63,12 +64,18 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	for (int i = 0; i < args->n; i++)
-		code = first_failure(code, insert(&settings, args->operand[i], &made));
+		code = first_failure(code, insert(&settings, args->operand[i],
+						  args->value[OPTION_FORCE], &made));
 	if (made.n)
 		code = first_failure(code, made_report(&made, &settings, args->value[OPTION_JSON]));
 	names_free(&made);
 	return code;
 }
+
+static const struct option_spec options[] = {
+	{ OPTION_FORCE, "force", NULL, "even below a layer with one queue, as dm-crypt" },
+	{ .name = NULL }
+};
 
 const struct verb verb_insert = {
 	.name = "insert",
@@ -76,6 +83,7 @@ const struct verb verb_insert = {
 	.summary = "Put ioband under device-mapper devices that are in use",
 	.min = 1,
 	.max = ARGS_ANY,
-	.options = made_options,
+	.options = options,
+	.shared = made_options,
 	.run = run,
 };

@@ -71,13 +71,35 @@ static void a_large_debt_is_known(void **state)
 	backlog(other, 64 * KIB);
 	now(leaf, 31 * MIB);
 	now(below, 31 * MIB);
-	assert_false(ioband_tree_is_in_debt(&leaf->leaf));
-	assert_false(ioband_tree_is_in_debt(&below->leaf));
+	assert_false(ioband_tree_is_in_debt(&leaf->leaf, false));
+	assert_false(ioband_tree_is_in_debt(&below->leaf, false));
 	now(leaf, 2 * MIB);
 	now(below, 2 * MIB);
-	assert_true(ioband_tree_is_in_debt(&leaf->leaf));
-	assert_true(ioband_tree_is_in_debt(&below->leaf));
-	assert_false(ioband_tree_is_in_debt(&other->leaf));
+	assert_true(ioband_tree_is_in_debt(&leaf->leaf, false));
+	assert_true(ioband_tree_is_in_debt(&below->leaf, false));
+	assert_false(ioband_tree_is_in_debt(&other->leaf, false));
+	complete_all();
+}
+
+/* An idle leaf owes to busy siblings. */
+static void an_idle_leaf_owes(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	wait_for(b, 4 * KIB);
+	for (i = 0; i < 50; i++)
+		now(a, MIB);
+	complete_all();
+	tree->now_ns += 1000000 * USEC;
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_false(ioband_tree_is_in_debt(&a->leaf, false));
+	assert_true(ioband_tree_is_in_debt(&a->leaf, true));
+	assert_false(ioband_tree_is_in_debt(&b->leaf, true));
 	complete_all();
 }
 
@@ -471,6 +493,7 @@ int main(int argc, char **argv)
 		TEST(debt_outlives_a_turn),
 		TEST(debt_is_bounded),
 		TEST(a_large_debt_is_known),
+		TEST(an_idle_leaf_owes),
 		TEST(nothing_is_owed_to_nobody),
 		TEST(nothing_is_owed_to_who_has_gone),
 		TEST(debt_counts_at_every_level),

@@ -320,7 +320,7 @@ static void promised_reads(u64 promised, u32 slice_ms, u32 writers, u32 *bios)
 		tree_set_slice(tree, slice_ms * MSEC, true);
 	tree_set_min(tree, &all.up->node.ent, &reads);
 	serve_for(leaves, 4, writers, 20000, bios);
-	assert_false(ioband_tree_is_in_debt(&leaves[2]->leaf));
+	assert_false(ioband_tree_is_in_debt(&leaves[2]->leaf, false));
 }
 
 /* b writes: writes are outside the minimum, and delay no reads. */

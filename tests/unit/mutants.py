@@ -275,6 +275,11 @@ TREE = [
     Mutant("follows-nobody", "vtime_max(leaf->ent.parent->vnow, other->ent.vtime)", "0"),
     Mutant("much-is-little", "IOBAND_DEBT_MAX / 2)", "IOBAND_DEBT_MAX / 4)"),
     Mutant(
+        "idle-owes-nothing",
+        "rivals ? ent->parent->ent.busy > ent->busy : ent->busy",
+        "ent->busy",
+    ),
+    Mutant(
         "owes-as-a-leaf-only",
         "			return true;\n	}\n	return false;",
         "			return true;\n		break;\n	}\n	return false;",

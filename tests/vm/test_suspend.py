@@ -771,10 +771,11 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
         # The group and its counters must exist.
         c.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
         seq = device.tree()["/c"].seq
+        owed = "write thread meta"  # a task would sleep for so large a debt
         submit = [f"sh -c 'echo {device.path} {KIB[each]} {each} >{urgent}'" for each in URGENCY]
         with held_or_not(guest, seq) as first:
             codes = c.run("\n".join(f"{one}; echo $?" for one in submit)).out.split()
-        c.run(f"for n in {{1..{OWED_MIB}}}; do echo {device.path} 1024 write meta >{urgent}; done")
+        c.run(f"for n in {{1..{OWED_MIB}}}; do echo {device.path} 1024 {owed} >{urgent}; done")
         with held_or_not(guest, seq) as then:
             jobs = [c.start(submit[0])]
             # A debt lasts while the group is active.

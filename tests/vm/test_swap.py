@@ -12,6 +12,7 @@ from harness.guest import Guest
 from harness.ioband import SEND, Ioband
 from harness.load import Load, Stream
 from harness.tracing import charged, traced
+from harness.waiting import wait_until
 
 SWAP_MIB = 256
 COUNTERS_BYTES = 2936  # of a group, with histograms, on two CPUs
@@ -106,6 +107,71 @@ def test_the_machine_swaps(ioband: Guest) -> None:
     assert io["/big"].read.held > 100
     assert sum(group.write.held for group in io.values()) == 0
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)
+
+
+# Swaps out new memory again and again, and writes a line after each time.
+PAGE_OUT = """
+import mmap, sys
+MADV_PAGEOUT, size = 21, int(sys.argv[1]) << 20
+while True:
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for at in range(0, size, 4096):
+        memory[at:at + 8] = (at + 1).to_bytes(8, "little")
+    memory.madvise(MADV_PAGEOUT)
+    memory.close()
+    print("paged out", flush=True)
+"""
+SHARED_MIB, SHARED_MBPS = 128, 25  # a slow disk, half of it swap
+
+
+@contextmanager
+def shared_with_swap(guest: Guest) -> Iterator[tuple[Ioband, Ioband]]:
+    """The halves of a slow disk: swap, and a device for a reader."""
+    with null_blk(guest, size_mib=SHARED_MIB, memory_backed=1, mbps=SHARED_MBPS) as disk:
+        half = SHARED_MIB << 10
+        with (
+            Ioband(guest, "swap", disk, depth=4, length=half) as swap_part,
+            Ioband(guest, "files", disk, depth=4, offset=half) as files,
+        ):
+            guest.run(["mkswap", swap_part.path])
+            guest.run(["swapon", swap_part.path])
+            yield swap_part, files
+            guest.run(["swapoff", swap_part.path], timeout=120)
+
+
+@pytest.mark.all_kernels
+def test_a_group_that_only_swaps_pays_for_it(ioband: Guest) -> None:
+    """It has no other bios to pay with.  A task that owes sleeps, and can be killed."""
+    guest = ioband
+    with (
+        shared_with_swap(guest) as (swap_part, files),
+        Cgroup(guest, "hog", controllers="+io +memory") as hog,
+        Cgroup(guest, "reader") as reader,
+    ):
+        swap_part.set_weight(hog, 1)
+        swap_part.set_weight(reader, 1000)
+        load = Load(guest, [Stream("r", files.path, reader, bs="64k", iodepth=32)]).start()
+        alone_ms = guest.now_ms()
+        guest.sleep(4)
+        begun_ms = guest.now_ms()
+        job = hog.start(["/usr/bin/python3", "-S", "-c", PAGE_OUT, "4"])
+        begun = swapped_out_mib(guest)
+        wait_until(guest, lambda: swapped_out_mib(guest) - begun >= 36, "a large debt", 120)
+        start_ms, before = guest.now_ms(), swapped_out_mib(guest)
+        guest.sleep(12)
+        end_ms, out = guest.now_ms(), swapped_out_mib(guest) - before
+        stack = f"/proc/{job.pid}/stack"
+        wait_until(guest, lambda: "sleep_for_debt" in guest.read(stack), "the task sleeps")
+        job.kill()
+        job.wait(5, check=False)
+        measured = load.stop()
+        alone = measured.window(alone_ms, begun_ms)["r"].bandwidth
+        beside = measured.window(start_ms, end_ms)["r"].bandwidth
+    part = beside / alone
+    print(f"{out} MiB swapped out in 12 s; reads: {alone / 1e6:.1f} MB/s, {part:.2f} of it beside")
+    assert part >= 0.9 * 1000 / 1001
+    assert out >= 4, "the delay is bounded"
+    guest.rmmod("dm_ioband")  # no task has work of the module left
 
 
 # Reads a page as each of many users, after giving each a weight if there is one.

@@ -6,6 +6,7 @@
 
 #include "blkcg.h"
 #include "complete.h"
+#include "debt.h"
 #include "dispatch.h"
 #include "flush.h"
 #include "gather.h"
@@ -162,7 +163,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 		return HELD;
 	}
 	if (urgency == IOBAND_AT_ONCE ||
-	    (urgency == IOBAND_AS_DEBT && !ioband_tree_is_in_debt(leaf) &&
+	    (urgency == IOBAND_AS_DEBT && !ioband_tree_is_in_debt(leaf, false) &&
 	     !ioband_max_is_far_ahead(core, leaf, io->bill.dir, now_ns))) {
 		ioband_core_admit_now(core, leaf, &io->bill, now_ns);
 		goto go;
@@ -330,7 +331,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	enum verdict verdict;
 	unsigned long flags;
 	struct ioband_waiter waiter;
-	bool may_wait, wait, first;
+	bool may_wait, wait, first, owes;
 	u64 now_ns;
 
 	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
@@ -350,12 +351,16 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 		ioband_gather_pass_again(pool, now_ns);
 	/* From here on a queued bio may be dispatched, and freed. */
 	wait = may_wait && verdict == HELD && ioband_throttle_is_over(group, times);
+	owes = urgency == IOBAND_AT_ONCE && verdict == GO && !io->open &&
+	       ioband_debt_is_due(io, now_ns);
 	if (wait)
 		ioband_throttle_prepare(&waiter, target, group, stats, false);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
 		ioband_throttle_wait(&waiter, times > 1);
+	if (owes)
+		ioband_debt_delay(io);
 	if (verdict == REFUSED)
 		ioband_complete_with(io, bio, BLK_STS_AGAIN);
 	if (verdict == GIVEN_BACK)

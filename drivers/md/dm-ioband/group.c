@@ -27,6 +27,7 @@
 #include "group.h"
 
 #include "blkcg.h"
+#include "debt.h"
 #include "io.h"
 #include "limits.h"
 #include "preset.h"
@@ -529,6 +530,7 @@ static void group_free(struct ioband_group *group)
 	struct ioband_pool *pool = group->pool;
 
 	trace_ioband_group_free(group);
+	ioband_debt_forget(group);
 	spin_lock_irq(&pool->lock);
 	if (!list_empty(&group->active)) {
 		list_del(&group->active);

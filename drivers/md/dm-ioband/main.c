@@ -8,6 +8,7 @@
 #include "admit.h"
 #include "blkcg.h"
 #include "complete.h"
+#include "debt.h"
 #include "detour.h"
 #include "enter.h"
 #include "flush.h"
@@ -372,6 +373,7 @@ static void __exit ioband_exit(void)
 	ioband_stream_exit();
 	ioband_stats_exit();
 	ioband_state_exit();
+	ioband_debt_exit();
 }
 
 module_init(ioband_init);

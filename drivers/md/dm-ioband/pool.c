@@ -49,6 +49,9 @@
 /* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
+/* Time for which the pool stays shared after a task was found to owe. */
+#define IOBAND_OWED_NS		(200ULL * NSEC_PER_MSEC)
+
 /* Interval of the scan for queued bios of dying tasks, and for deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
@@ -300,8 +303,12 @@ static void tick_shared(struct ioband_pool *pool)
 		ioband_latency_end_throttle(&pool->core, now_ns);
 	tick_depth(pool, reduced, now_ns);
 	ioband_below_look(&pool->core, now_ns);		/* at the limit from now on */
-	/* Not while a device is silent, or a policy below delays: all bios would be dispatched. */
+	/*
+	 * Not while a device is silent, or a policy below delays: all bios would be dispatched.
+	 * Nor while a task owes.
+	 */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
+	    now_ns > pool->owed_ns + IOBAND_OWED_NS &&
 	    (pool->nr_active <= 1 || is_calm(pool, now_ns))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);

@@ -51,7 +51,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 	struct bio *bio;
 
 	ioband_dispatch_take(stream, &taken, U64_MAX, io_goes_at_once, NULL);
-	if (!ioband_tree_is_in_debt(&stream->leaf))
+	if (!ioband_tree_is_in_debt(&stream->leaf, false))
 		ioband_dispatch_take(stream, &taken, U64_MAX, io_is_of_dying, NULL);
 	else if (pool->dying_bytes > 0)
 		pool->dying_bytes -= ioband_dispatch_take(stream, &taken, pool->dying_bytes,

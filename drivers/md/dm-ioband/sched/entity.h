@@ -395,6 +395,6 @@ void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent,
 void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
 void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u32 weight);
 u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf);
-bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf);
+bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf, bool rivals);
 
 #endif /* DM_IOBAND_SCHED_ENTITY_H */

@@ -646,19 +646,21 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
 /**
  * ioband_tree_is_in_debt() - test for a large debt
  * @leaf: leaf
+ * @rivals: only a debt to busy siblings counts, and that also while the leaf is idle
  *
  * Return: true if the leaf, or a node above it, has more than half of the largest debt, or yields.
  * Further service out of turn might never be repaid.
  */
-bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf)
+bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf, bool rivals)
 {
 	const struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const s64 lead = ent->vtime - ent->parent->vnow;
+		const bool busy = rivals ? ent->parent->ent.busy > ent->busy : ent->busy;
 
 		if (ent_yields(ent) ||
-		    (ent->busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)))
+		    (busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)))
 			return true;
 	}
 	return false;

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: delay of tasks for the debt of their group.
+ *
+ * Swap, memory reclaim and writes of metadata are dispatched at once, as other tasks may wait for
+ * them.  Their group pays with its next bios, but its debt is bounded, see IOBAND_DEBT_MAX.  A task
+ * that only swaps has no next bios.  Beyond the bound its I/O would be free.
+ *
+ * So a task that has submitted such a bio for its own group sleeps on its way back to user space,
+ * where it holds no lock.  It sleeps until the group has repaid half of the largest debt, or until
+ * no sibling has bios.  It sleeps for a second for each MiB at most, and for IOBAND_DEBT_WAIT.
+ *
+ *	weight 1 beside weight 1000 at 40 MB/s, and the task swaps out 16 MiB for each call
+ *	without a delay:	the first two calls are charged; then half of the device is free
+ *	with it:		16 MiB in 16 s: the other group has 97 % of the device
+ *
+ * The pool stays in the shared state meanwhile: in the open state, siblings are not charged, and a
+ * debt would last, or be forgotten.
+ *
+ * Kernel threads do not return to user space, and a task that reclaims the memory of other groups
+ * does not sleep for these.  blk-iocost delays tasks at the same place, but there the work is built
+ * into the kernel.
+ */
+#include "debt.h"
+
+#include "blkcg.h"
+#include "io.h"
+#include "sched/max.h"
+#include "stats.h"
+
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+
+/* Longest sleep: for the largest debt. */
+#define IOBAND_DEBT_WAIT	(64L * HZ)
+
+/* Longest time between two looks at the debt; half of IOBAND_OWED_NS. */
+#define IOBAND_DEBT_LOOK	(HZ / 10)
+
+/**
+ * struct debtor - a task that has to sleep
+ * @work: runs on the task's way to user space
+ * @node: link in @debtors, by the task
+ * @task: the task
+ * @group: its group; NULL after the group was freed
+ * @bytes: size of its bios out of turn
+ * @dir: direction of the latest
+ */
+struct debtor {
+	struct callback_head work;
+	struct hlist_node node;
+	struct task_struct *task;
+	struct ioband_group *group;
+	u64 bytes;
+	enum ioband_dir dir;
+};
+
+/* Protects the following, and the groups in the table; taken before a pool's lock. */
+static DEFINE_SPINLOCK(debtors_lock);
+static DEFINE_HASHTABLE(debtors, 8);
+static bool had_debtors;
+
+/* Under the pool's lock. */
+static bool is_due(const struct ioband_group *group, enum ioband_dir dir, u64 now_ns)
+{
+	const struct ioband_leaf *leaf = &group->own.leaf;
+	struct ioband_pool *pool = group->pool;
+
+	if (!ioband_tree_is_in_debt(leaf, true) &&
+	    !ioband_max_is_far_ahead(&pool->core, leaf, dir, now_ns))
+		return false;
+	pool->owed_ns = now_ns;
+	return true;
+}
+
+/* Does the current task pay for the group's bios?  In the modes by cgroup only for its own. */
+static bool is_of_task(const struct ioband_group *group)
+{
+	bool is;
+
+	if (current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING))
+		return false;
+	if (group->key.kind != IOBAND_KIND_CGROUP)
+		return true;
+	rcu_read_lock();
+	is = group->key.object == ioband_blkcg_css(ioband_blkcg_of_task());
+	rcu_read_unlock();
+	return is;
+}
+
+/**
+ * ioband_debt_is_due() - has the current task to sleep later
+ * @io: per-bio data of a bio that was dispatched out of turn; the counters are pinned if so
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if so: ioband_debt_delay() has to follow.
+ */
+bool ioband_debt_is_due(const struct ioband_io *io, u64 now_ns)
+{
+	if (likely(!is_due(io->group, io->bill.dir, now_ns)) || !is_of_task(io->group))
+		return false;
+	ioband_stats_pin(io->stats);
+	return true;
+}
+
+/* Under the lock. */
+static struct debtor *find(const struct task_struct *task)
+{
+	struct debtor *debtor;
+
+	hash_for_each_possible(debtors, debtor, node, (unsigned long)task)
+		if (debtor->task == task)
+			return debtor;
+	return NULL;
+}
+
+static bool owes(const struct debtor *debtor)
+{
+	struct ioband_group *group;
+	bool is = false;
+
+	spin_lock_irq(&debtors_lock);
+	group = debtor->group;
+	if (group) {
+		spin_lock(&group->pool->lock);
+		is = is_due(group, debtor->dir, ktime_get_ns());
+		spin_unlock(&group->pool->lock);
+	}
+	spin_unlock_irq(&debtors_lock);
+	return is;
+}
+
+static void end(struct debtor *debtor)
+{
+	spin_lock_irq(&debtors_lock);
+	hash_del(&debtor->node);
+	spin_unlock_irq(&debtors_lock);
+	kfree(debtor);
+	module_put(THIS_MODULE);
+}
+
+static void sleep_for_debt(struct callback_head *work)
+{
+	struct debtor *debtor = container_of(work, struct debtor, work);
+	long left = min_t(u64, debtor->bytes * HZ >> 20, IOBAND_DEBT_WAIT);
+	long step = IOBAND_TICK;
+
+	while (left > 0 && !(current->flags & PF_EXITING) && !fatal_signal_pending(current) &&
+	       owes(debtor)) {
+		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
+		io_schedule_timeout(step);
+		left -= step;
+		step = min(2 * step, IOBAND_DEBT_LOOK);
+	}
+	end(debtor);
+}
+
+/**
+ * ioband_debt_delay() - let the current task sleep on its way back to user space
+ * @io: per-bio data, after ioband_debt_is_due()
+ *
+ * Without memory the task does not sleep.
+ *
+ * Context: Process, of the submitter; does not sleep.
+ */
+void ioband_debt_delay(const struct ioband_io *io)
+{
+	struct debtor *debtor, *fresh = NULL;
+
+	spin_lock_irq(&debtors_lock);
+	debtor = find(current);
+	if (!debtor) {
+		fresh = kzalloc(sizeof(*fresh), IOBAND_GFP);
+		debtor = fresh;
+	}
+	if (fresh) {
+		had_debtors = true;
+		fresh->task = current;
+		hash_add(debtors, &fresh->node, (unsigned long)current);
+	}
+	if (debtor) {
+		debtor->group = io->group;
+		debtor->bytes += io->bytes;
+		debtor->dir = io->bill.dir;
+	}
+	spin_unlock_irq(&debtors_lock);
+	ioband_stats_unpin(io->stats);
+	if (!fresh)
+		return;
+	__module_get(THIS_MODULE);
+	init_task_work(&fresh->work, sleep_for_debt);
+	if (task_work_add(current, &fresh->work, TWA_RESUME))
+		end(fresh);
+}
+
+/**
+ * ioband_debt_forget() - a group is going to be freed
+ * @group: group
+ *
+ * Its tasks sleep no longer.
+ *
+ * Context: Process; not under the pool's lock.
+ */
+void ioband_debt_forget(const struct ioband_group *group)
+{
+	struct debtor *debtor;
+	int bucket;
+
+	spin_lock_irq(&debtors_lock);
+	hash_for_each(debtors, bucket, debtor, node)
+		if (debtor->group == group)
+			debtor->group = NULL;
+	spin_unlock_irq(&debtors_lock);
+}
+
+/**
+ * ioband_debt_exit() - wait for the tasks that return from this file
+ *
+ * A task has given its reference to the module back, but may have been preempted since.
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_debt_exit(void)
+{
+	if (had_debtors)
+		synchronize_rcu_tasks();
+}

@@ -407,6 +407,46 @@ def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> Non
             assert dev.info().mode == mode
 
 
+# Reads a MiB in a user namespace that user and group `maker` have made, as user and group 5 there,
+# which are first + 5 outside.  newuidmap(1) maps ids of /etc/subuid in the same way.
+READ_IN_NAMESPACE = f"""
+import ctypes, mmap, os, sys
+CLONE_NEWUSER = 0x10000000
+path, maker, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+made, mapped = os.pipe(), os.pipe()
+if child := os.fork():
+    os.read(made[0], 1)
+    for name in ("uid_map", "gid_map"):
+        with open(f"/proc/{{child}}/{{name}}", "w") as ids:
+            ids.write(f"0 {{first}} 1000")
+    os.write(mapped[1], b"1")
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+os.setresgid(maker, maker, maker)
+os.setresuid(maker, maker, maker)
+assert not ctypes.CDLL(None).unshare(CLONE_NEWUSER)
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, for the files in /proc
+os.write(made[1], b"1")
+os.read(mapped[0], 1)
+os.setresgid(5, 5, 5)
+os.setresuid(5, 5, 5)
+page = mmap.mmap(-1, {MIB})
+os.preadv(os.open(path, os.O_RDONLY | os.O_DIRECT), [page], 0)
+"""
+
+
+@pytest.mark.parametrize("mode", variants(["uid", "gid"], "uid"))
+def test_a_user_namespace_is_one_group(ioband: Guest, mode: str) -> None:
+    """It counts as the user that made it; if that is root, as the user that is root in it."""
+    with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode=mode) as dev:
+        ioband.run(f"chmod 666 $(readlink -f {dev.path})")
+        for maker, first, charged_to in ((3000, 100000, 3000), (0, 200000, 200000)):
+            numbers = (str(maker), str(first))
+            ioband.run(["/usr/bin/python3", "-S", "-c", READ_IN_NAMESPACE, dev.path, *numbers])
+            assert charged(dev)[f"{mode}:{charged_to}"] == Bytes(MIB, 0)
+        assert f"{mode}:100005" not in dev.tree()
+        assert f"{mode}:200005" not in dev.tree()
+
+
 # Reads 32 blocks in one go, alternately as one of two users, again and again: io_uring with
 # registered credentials.  The numbers are those of <linux/io_uring.h>.
 READS_AS_TWO = """

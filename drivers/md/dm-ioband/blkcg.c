@@ -24,6 +24,7 @@
 #include <linux/pagemap.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/user_namespace.h>
 #include <linux/workqueue.h>
 
 /**
@@ -102,6 +103,46 @@ struct cgroup_subsys_state *ioband_blkcg_of_flusher(struct bio *bio)
 	return css;
 }
 
+/*
+ * The outermost user namespace of the current task, below the initial one; NULL: none.  Its owner
+ * and its maps are in the ids of the initial namespace.
+ */
+static struct user_namespace *outermost_user_ns(void)
+{
+	struct user_namespace *ns = current_user_ns();
+
+	if (likely(ns == &init_user_ns))
+		return NULL;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return ns;
+}
+
+/*
+ * The user to charge.  A user has thousands of ids in namespaces of its own, which count as that
+ * user.  A namespace that root has made, as for a container, counts as the user that is root in it.
+ */
+static kuid_t uid_of_task(void)
+{
+	struct user_namespace *ns = outermost_user_ns();
+	kuid_t uid = INVALID_UID;
+
+	if (unlikely(ns))
+		uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
+	return uid_valid(uid) ? uid : current_euid();
+}
+
+/* The same for a group. */
+static kgid_t gid_of_task(void)
+{
+	struct user_namespace *ns = outermost_user_ns();
+	kgid_t gid = INVALID_GID;
+
+	if (unlikely(ns))
+		gid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kgid(ns, 0) : ns->group;
+	return gid_valid(gid) ? gid : current_egid();
+}
+
 /**
  * ioband_blkcg_key() - the key by which a bio finds its group
  * @key: the result; a cgroup in it is valid as long as @bio is
@@ -118,11 +159,11 @@ void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 	switch (mode) {
 	case IOBAND_MODE_UID:
 		*key = (struct ioband_key) {
-			IOBAND_KIND_UID, from_kuid(&init_user_ns, current_euid()), NULL };
+			IOBAND_KIND_UID, from_kuid(&init_user_ns, uid_of_task()), NULL };
 		break;
 	case IOBAND_MODE_GID:
 		*key = (struct ioband_key) {
-			IOBAND_KIND_GID, from_kgid(&init_user_ns, current_egid()), NULL };
+			IOBAND_KIND_GID, from_kgid(&init_user_ns, gid_of_task()), NULL };
 		break;
 	case IOBAND_MODE_PID:
 		pid = task_tgid(current);

@@ -289,6 +289,23 @@ def test_layers_above_keep_the_owner(setup: Setup, layer: str) -> None:
         assert done["a"].read == 0
 
 
+@pytest.mark.all_kernels
+def test_the_hidden_disk_counts_no_bytes(setup: Setup) -> None:
+    """The kernel counts a bio in io.stat for each disk; in /proc/diskstats the disk is idle."""
+    write_file(setup.a, setup.dev.path, 4, "conv=fsync")
+    (line,) = (
+        words
+        for words in map(str.split, setup.guest.read("/proc/diskstats").splitlines())
+        if words[2] == "ioband-owner"
+    )
+    assert set(line[3:]) == {"0"}
+    number = ":".join(line[:2])
+    (counts,) = (text for text in setup.a.get("io.stat").splitlines() if f"{number} " in text)
+    keys = dict(word.split("=") for word in counts.split()[1:])
+    assert int(keys["wios"]) > 0
+    assert (keys["rbytes"], keys["wbytes"]) == ("0", "0")
+
+
 def test_groups_are_nested_like_their_cgroups(setup: Setup) -> None:
     guest, disk, dev, *_ = setup
     with Cgroup(guest, "top/mid/low") as low, Cgroup(guest, "top/leaf") as leaf:

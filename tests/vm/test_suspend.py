@@ -402,6 +402,35 @@ def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
     assert (done.discard if not option else done.write).bytes == DISCARDS << 16
 
 
+def test_the_system_sleeps_behind_a_small_maximum(ioband: Guest) -> None:
+    """The kernel freezes all tasks first, also tasks with queued bios, and tasks that sleep."""
+    guest = ioband
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d0", disk) as dev,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        dev.set_max(a, wbps=64 << 10)
+        dev.set_max(b, rbps=64 << 10)
+        # One waits for its bios, the other to submit more.
+        large = start_fio(a, dev.path, ioengine="psync", rw="write", bs="4m", **ENDLESS)
+        wait_until(guest, lambda: dev.info().held.bytes > 2 << 20, "a large write waits")
+        many = start_fio(b, dev.path, iodepth=4 * HELD_IOS_MAX, **ENDLESS)
+        wait_until_held(dev, HELD_IOS_MAX)
+        guest.write("/sys/power/pm_test", "freezer")
+        guest.write("/sys/module/suspend/parameters/pm_test_delay", "1")
+        begun_ms = guest.now_ms()
+        guest.run("echo freeze >/sys/power/state", timeout=120)
+        slept_ms = guest.now_ms() - begun_ms
+        guest.write("/sys/power/pm_test", "none")
+        # The maxima hold again.
+        wait_until_held(dev, HELD_IOS_MAX)
+        end(large, many)
+    print(f"asleep after {slept_ms - 1000:.0f} ms")
+    assert slept_ms < 10_000
+
+
 @pytest.mark.all_kernels
 def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
     """It uses the queue of a hidden disk, which sleeping submitters must not hold."""

@@ -144,6 +144,8 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 
 	if (io->target->suspended)
 		return nowait || !ioband_admit_gives_back(io->target) ? GO : GIVEN_BACK;
+	if (unlikely(pool->sleeps))
+		return GO;
 	if (unlikely(io->bill.no_data)) {
 		if (pool->state == IOBAND_OPEN && pool->nr_active > 1)
 			ioband_state_share(pool);

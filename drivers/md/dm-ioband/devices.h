@@ -119,6 +119,7 @@ enum ioband_state {
  * @dying_bytes: bytes that may be dispatched for dying tasks of groups with much debt; may be
  *	negative
  * @dying_at: when to look next for queued bios of dying tasks and deleted disks, in jiffies
+ * @sleeps: the system is going to sleep, so that no bio is queued; written under @lock
  * @owed_ns: when a task was last found to owe, see debt.c
  * @wake: runs the core when a grace period ends, or a maximum or the throttle allows a bio
  * @stock: work that makes counters and histograms
@@ -194,6 +195,7 @@ struct ioband_pool {
 	struct mutex reap;	/* before @lock */
 	s64 dying_bytes;
 	unsigned long dying_at;
+	bool sleeps;
 	u64 owed_ns;
 	struct hrtimer wake;
 	struct work_struct stock;

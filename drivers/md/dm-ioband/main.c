@@ -350,10 +350,15 @@ static int __init ioband_init(void)
 	ret = ioband_detour_init();
 	if (ret)
 		goto exit_groups;
-	ret = dm_register_target(&ioband_target);
+	ret = ioband_pool_init();
 	if (ret)
 		goto exit_detour;
+	ret = dm_register_target(&ioband_target);
+	if (ret)
+		goto exit_pools;
 	return 0;
+exit_pools:
+	ioband_pool_exit();
 exit_detour:
 	ioband_detour_exit();
 exit_groups:
@@ -366,6 +371,7 @@ exit_state:
 static void __exit ioband_exit(void)
 {
 	dm_unregister_target(&ioband_target);
+	ioband_pool_exit();
 	ioband_detour_exit();
 	ioband_group_exit();
 	ioband_preset_exit();

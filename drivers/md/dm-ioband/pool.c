@@ -20,6 +20,7 @@
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 
 #define DM_MSG_PREFIX "ioband"
 
@@ -744,6 +745,45 @@ void ioband_pool_leave(struct ioband_target *target)
 		pool_free(pool);
 	}
 	registry_leave(noio);
+}
+
+/* ---- sleep of the system ------------------------------------------------- */
+
+static int pool_pm_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	const bool sleeps = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE ||
+			    event == PM_RESTORE_PREPARE;
+	const unsigned int noio = registry_enter();
+	struct ioband_pool *pool;
+
+	list_for_each_entry(pool, &registry, pools)
+		ioband_release_sleep(pool, sleeps);
+	registry_leave(noio);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block pool_pm = { .notifier_call = pool_pm_event };
+
+/**
+ * ioband_pool_init() - be told when the system is going to sleep
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init ioband_pool_init(void)
+{
+	return register_pm_notifier(&pool_pm);
+}
+
+/**
+ * ioband_pool_exit() - undo ioband_pool_init()
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_pool_exit(void)
+{
+	unregister_pm_notifier(&pool_pm);
 }
 
 /* ---- settings ------------------------------------------------------------ */

@@ -7,6 +7,8 @@
 
 #include "io.h"
 
+int ioband_pool_init(void);
+void ioband_pool_exit(void);
 int ioband_pool_join(struct ioband_target *target, const char *name,
 		     struct ioband_error *error);
 void ioband_pool_hide(struct ioband_target *target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: dispatch of the bios of dying tasks, for deleted disks, and at a suspend.
+ * dm-ioband: dispatch of the bios of dying tasks, for deleted disks, at a suspend, and before the
+ * system sleeps.
  */
 #include "release.h"
 
@@ -104,9 +105,10 @@ void ioband_release_dying(struct ioband_pool *pool)
 	turn_all_away(&failed, BLK_STS_IOERR);
 }
 
+/* Without a target: of any. */
 static bool io_is_of_target(const struct ioband_io *io, const void *of)
 {
-	return io->target == of;
+	return !of || io->target == of;
 }
 
 /*
@@ -133,7 +135,31 @@ static void suspend_stream(struct ioband_stream *stream, const struct ioband_tar
 	if (requeue)
 		ioband_dispatch_take(stream, &going, U64_MAX, io_of_target_must_go, target);
 	ioband_dispatch_take(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
-	ioband_dispatch_now(target->pool, &going);
+	ioband_dispatch_now(stream->group->pool, &going);
+}
+
+/*
+ * The same for all streams of a pool, of one @target or all.  Groups with queued bios are active,
+ * and from now on no more bios are queued.  One group at a time, so that interrupts are off only
+ * for a short time.  Under the pool's walk mutex and its lock, which is dropped meanwhile.
+ */
+static void empty_queues(struct ioband_pool *pool, const struct ioband_target *target,
+			 bool requeue, struct bio_list *taken)
+{
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+	unsigned int left;
+
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		group = ioband_state_next_active(pool);
+		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
+			suspend_stream(stream, target, requeue, taken);
+		ioband_throttle_wake(group);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+		spin_lock_irq(&pool->lock);
+	}
+	ioband_dispatch(pool, ktime_get_ns());
 }
 
 /**
@@ -147,28 +173,12 @@ void ioband_release_suspend(struct ioband_target *target, bool requeue)
 {
 	struct bio_list taken = BIO_EMPTY_LIST;
 	struct ioband_pool *pool = target->pool;
-	struct ioband_stream *stream;
-	struct ioband_group *group;
-	unsigned int left;
 
 	mutex_lock(&pool->walk);
 	spin_lock_irq(&pool->lock);
 	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
-	/*
-	 * Groups with queued bios are active, and from now on no more bios are queued for this
-	 * target.  One group at a time, so that interrupts are off only for a short time.
-	 */
-	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
-		group = ioband_state_next_active(pool);
-		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
-			suspend_stream(stream, target, requeue, &taken);
-		ioband_throttle_wake(group);
-		spin_unlock_irq(&pool->lock);
-		cond_resched();
-		spin_lock_irq(&pool->lock);
-	}
-	ioband_dispatch(pool, ktime_get_ns());
+	empty_queues(pool, target, requeue, &taken);
 	spin_unlock_irq(&pool->lock);
 	mutex_unlock(&pool->walk);
 	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
@@ -185,4 +195,24 @@ void ioband_release_resume(struct ioband_target *target)
 	spin_lock_irq(&target->pool->lock);
 	WRITE_ONCE(target->suspended, false);
 	spin_unlock_irq(&target->pool->lock);
+}
+
+/**
+ * ioband_release_sleep() - the system is going to sleep, or has woken up
+ * @pool: pool
+ * @sleeps: it is going to sleep: dispatch all bios, and queue none until it has woken up
+ *
+ * The kernel freezes all tasks first, and gives up after 20 s if one waits for I/O all the time.
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_release_sleep(struct ioband_pool *pool, bool sleeps)
+{
+	mutex_lock(&pool->walk);
+	spin_lock_irq(&pool->lock);
+	WRITE_ONCE(pool->sleeps, sleeps);
+	if (sleeps)
+		empty_queues(pool, NULL, false, NULL);
+	spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->walk);
 }

@@ -175,11 +175,11 @@ bool ioband_throttle_flusher_is_over(const struct ioband_group *group)
  * a task in map() has raised the usage counter.  Newer kernels freeze the queue to change a setting
  * in sysfs, and all groups wait meanwhile.  Each task then queues one bio beyond the bound, and not
  * a second one: a frozen queue accepts none.  A freeze of the queue of a device above is not seen
- * here.
+ * here.  Before the system sleeps, all tasks have to leave the kernel.
  */
 static bool must_go_on(const struct ioband_waiter *waiter)
 {
-	return READ_ONCE(waiter->target->suspended) ||
+	return READ_ONCE(waiter->target->suspended) || READ_ONCE(waiter->group->pool->sleeps) ||
 	       percpu_ref_is_dying(&waiter->queue->q_usage_counter);
 }
 

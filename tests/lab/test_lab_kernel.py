@@ -74,7 +74,7 @@ def test_a_kernel_is_built_once_for_its_source_and_settings(
 
 
 # The modelled disks, and the modules that tests load.
-MODULES = ["lab/disk", "vm/faults", "vm/raredisk", "vm/trimdisk", "vm/urgent"]
+MODULES = ["lab/disk", "vm/faults", "vm/noclones", "vm/raredisk", "vm/trimdisk", "vm/urgent"]
 
 
 @pytest.mark.parametrize("module", MODULES)

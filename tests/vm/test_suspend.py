@@ -815,3 +815,36 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
             job.wait()
     assert codes == ["137" if "killed" in words else "0" for words in URGENCY]
     assert {words: (first[words], then[words]) for words in URGENCY} == URGENCY
+
+
+@pytest.fixture
+def no_clones(ioband: Guest) -> Iterator[Callable[[], None]]:
+    """Lets device-mapper have no memory for further clones of bios (noclones.c)."""
+    (module,) = build_module(ioband.kernel, REPO / "tests/vm/noclones")
+    yield lambda: ioband.insmod(module)
+    if ioband.alive:
+        ioband.rmmod("noclones")
+
+
+def test_a_slow_group_leaves_clones_of_the_reserve(
+    ioband: Guest, no_clones: Callable[[], None]
+) -> None:
+    """Without memory a bio of any group of the device needs one of 16 clones."""
+    guest = ioband
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d0", disk) as dev,
+        Cgroup(guest, "a") as slow,
+        Cgroup(guest, "b") as other,
+    ):
+        dev.set_max(slow, rbps=1)
+        read = f"dd if={dev.path} of=/dev/null bs=4k count=64 iflag=direct"
+        other.run(read)
+        no_clones()
+        job = start_fio(slow, dev.path, iodepth=64, **ENDLESS)
+        wait_until_held(dev, 8)
+        other.run(read, timeout=30)
+        assert int(guest.read("/sys/module/noclones/parameters/failures")) > 64
+        assert dev.io()["/a"].held.ios == 8
+        dev.set_max(slow)
+        end(job)

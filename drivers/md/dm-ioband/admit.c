@@ -27,6 +27,17 @@
 
 #include "trace.h"
 
+/*
+ * Is half of the reserve of clones of the mapped device in use?  There is no memory for more clones
+ * then.  All further bios of the device, also swap that would free memory, need one of the reserve.
+ */
+static bool reserve_is_low(const struct bio *bio)
+{
+	const mempool_t *reserve = &bio->bi_pool->bio_pool;
+
+	return unlikely(READ_ONCE(reserve->curr_nr) < reserve->min_nr / 2);
+}
+
 /**
  * ioband_admit_urgency() - the urgency of a bio
  * @bio: bio of the current task
@@ -41,6 +52,9 @@
  * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
  * So with ext4 a truncate that reads the last block of its file delays the whole file system.
  *
+ * Without memory, queued bios would use up the reserve of clones, for which all bios of the device
+ * wait.  So while half of it is in use, bios are dispatched at once.
+ *
  * Context: Process, of the submitter.
  *
  * Return: see &enum ioband_urgency.
@@ -50,7 +64,7 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 	const blk_opf_t marked = bio->bi_opf & (REQ_META | REQ_PRIO);
 
 	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
-	    tsk_is_oom_victim(current))
+	    tsk_is_oom_victim(current) || reserve_is_low(bio))
 		return IOBAND_AT_ONCE;
 	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
 		return IOBAND_AT_ONCE;

@@ -21,7 +21,10 @@ import tty
 from typing import Any, BinaryIO
 
 BUF = 1 << 16
-TEST_MODULES = ("dm_ioband", "null_blk", "scsi_debug", "brd", "raredisk", "trimdisk", "urgent")
+TEST_MODULES = (
+    *("dm_ioband", "null_blk", "scsi_debug", "brd"),
+    *("noclones", "raredisk", "trimdisk", "urgent"),
+)
 CGROUP_ROOTS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")  # v1, v2
 
 UNITS = (".slice", ".scope", ".service", ".mount")  # suffixes of systemd's cgroups

@@ -311,6 +311,27 @@ static void shares_devices_limited_in_windows(void **state)
 	}
 }
 
+/* The ticks of bursts that keep pace with them are never between two bursts. */
+static void bursts_that_keep_pace_with_ticks_stop_no_trial(void **state)
+{
+	struct ioband_depth depth;
+	u32 i;
+
+	(void)state;
+	ioband_depth_init(&depth);
+	for (i = 0; i < 5000; i++) {
+		struct ioband_sample sample = full_sample(depth.limit.ios, 200, 819200, 4096);
+
+		sample.ns = 2 * TICK_NS;
+		sample.held_ns = sample.ns;
+		sample.longest_ns = 11 * NSEC_PER_MSEC;
+		if (i % 2)
+			sample = (struct ioband_sample) { .quiet_ns = 5 * NSEC_PER_MSEC };
+		ioband_depth_sample(&depth, &sample);
+	}
+	assert_true(depth.found);
+}
+
 /* ---- splits -- ----------------------------------------------------------- */
 
 static const struct sim_workload synchronous = { .depth = 1, .bytes = 65536, .think_ns = 5000 };
@@ -498,6 +519,7 @@ int main(int argc, char **argv)
 		TEST(does_not_grow_to_and_fro),
 		TEST(does_not_go_round),
 		TEST(shares_devices_limited_in_windows),
+		TEST(bursts_that_keep_pace_with_ticks_stop_no_trial),
 		TEST(cuts_where_bytes_count),
 		TEST(shares_between_synchronous_readers),
 		TEST(leaves_light_loads_alone),

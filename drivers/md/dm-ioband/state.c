@@ -126,6 +126,15 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	ioband_max_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
 }
 
+/* The scheduler may have missed bios until now.  Under the pool's lock. */
+static void begin_core(struct ioband_pool *pool, u64 now_ns)
+{
+	pool->sample = ioband_depth_begin_sample(&pool->depth, false);
+	pool->sampled_ns = now_ns;
+	pool->done_ns = now_ns;
+	ioband_core_begin(&pool->core, now_ns);
+}
+
 /**
  * ioband_state_share() - enter the shared state
  * @pool: pool in the open state
@@ -138,16 +147,13 @@ void ioband_state_share(struct ioband_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 	WRITE_ONCE(pool->state, IOBAND_SHARED);	/* pairs with READ_ONCE() in ioband_batch_add() */
-	pool->sample = ioband_depth_begin_sample(&pool->depth, false);
-	pool->sampled_ns = now_ns;
-	pool->done_ns = now_ns;
+	begin_core(pool, now_ns);
 	pool->lost.began_ns = now_ns;
 	pool->peak_ios = ioband_dispatch_inflight(pool);
 	pool->calm_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
 	pool->open_shift = 0;
-	ioband_core_begin(&pool->core, now_ns);
 	ioband_state_apply(pool, now_ns);
 	update_open(pool);
 }
@@ -186,7 +192,7 @@ void ioband_state_activate(struct ioband_group *group)
 	group->touched = true;
 	if (list_empty(&group->active)) {
 		if (!pool->nr_active && pool->state == IOBAND_SHARED && !pool->slice_ms)
-			ioband_core_begin(&pool->core, ktime_get_ns());
+			begin_core(pool, ktime_get_ns());
 		group->busy_at = jiffies;
 		list_add_tail(&group->active, &pool->active);
 		pool->nr_active++;

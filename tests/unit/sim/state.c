@@ -31,20 +31,25 @@ void state_apply(struct sim_pool *pool)
 	ioband_max_set_slack(&pool->core, 2 * NSEC_PER_MSEC + pool->slice_ns / 2);
 }
 
-static void state_share(struct sim_pool *pool)
+static void begin_core(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
 
-	pool->open = false;
 	pool->tick = ioband_depth_begin_sample(&pool->depth, false);
 	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
+	ioband_core_begin(&pool->core, now_ns);
+}
+
+static void state_share(struct sim_pool *pool)
+{
+	pool->open = false;
+	begin_core(pool);
 	pool->calm_ticks = 0;
 	pool->open_ios = pool->slice_ns ? 0 : U32_MAX / 2;
-	pool->open_fell_ns = now_ns;
+	pool->open_fell_ns = pool->clock->now_ns;
 	pool->open_shift = 0;
-	ioband_core_begin(&pool->core, now_ns);
 	state_apply(pool);
 }
 
@@ -65,7 +70,7 @@ void state_touch(struct sim_pool *pool, struct sim_group *group)
 	group->touched = true;
 	if (!group->active) {
 		if (!pool->nr_active && !pool->open && !pool->slice_ns)
-			ioband_core_begin(&pool->core, now_ns);
+			begin_core(pool);
 		group->active = true;
 		group->busy_ns = now_ns;
 		group->next_active = pool->active;

@@ -82,8 +82,7 @@
  *
  * Anticipation costs a slot that stays empty.  The benefit is that the next bio of the leaf does
  * not wait for a free slot.  The benefit can exceed the cost only if the think time is no longer
- * than the time until a slot is free.  This is about the mean time between two completions, of
- * the last ones or of IOBAND_GAP_PERIOD_NS if that is longer: some devices complete bios in bursts
+ * than the time until a slot is free.  This is about the mean time between two completions
  * (core_patience(); cost and benefit are from Iyer & Druschel too).  The next bio of a leaf with
  * a longer think time soon finds a slot, and is the first to get it.
  *
@@ -135,9 +134,6 @@
  * the simulator 1, 2 and 4 do equally well.
  */
 #define IOBAND_GRACE_GAPS	2
-
-/* Period of the other mean: a device that completes bios in bursts completes several. */
-#define IOBAND_GAP_PERIOD_NS	(50 * NSEC_PER_MSEC)
 
 /*
  * The sample of a think time is clamped to this many times core_patience(): after a longer gap,
@@ -194,8 +190,7 @@ void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 /* The longest think time with anticipation, ns. */
 static u64 core_patience(const struct ioband_core *core)
 {
-	const u64 gap_ns = max(core->gap_ns, core->period_gap_ns);
-	const u64 turnover_ns = IOBAND_GRACE_GAPS * gap_ns + IOBAND_GRACE_MIN_NS;
+	const u64 turnover_ns = IOBAND_GRACE_GAPS * core->gap_ns + IOBAND_GRACE_MIN_NS;
 
 	return core->slice_ns ? IOBAND_GRACE_MAX_NS : min_t(u64, turnover_ns, IOBAND_GRACE_MAX_NS);
 }
@@ -589,14 +584,6 @@ void ioband_core_learn_gap(struct ioband_core *core, u32 ios, u64 now_ns)
 	/* After 64 of them, 2 % of the former mean is left. */
 	for (i = 0; i < min(ios, 64U); i++)
 		core->gap_ns = (15 * core->gap_ns + min_t(u64, gap_ns, IOBAND_GRACE_MAX_NS)) / 16;
-	core->period_ios += ios;
-	if (now_ns > core->period_ns + IOBAND_GAP_PERIOD_NS) {
-		core->period_gap_ns =
-			min_t(u64, div_u64(now_ns - core->period_ns, core->period_ios),
-			      IOBAND_GRACE_MAX_NS);
-		core->period_ns = now_ns;
-		core->period_ios = 0;
-	}
 	core->done_ns = max(core->done_ns, now_ns);
 }
 

@@ -209,6 +209,7 @@ static void depth_set_limit(struct ioband_depth *depth, struct ioband_depth_limi
 	if (!limit_equal(limit, depth->limit)) {
 		depth->late_ios = depth->round.peak_ios;
 		depth->settling = true;
+		depth->settled_ns = 0;
 	}
 	depth->limit = limit;
 }
@@ -645,7 +646,8 @@ static bool depth_is_between_bursts(const struct ioband_depth *depth,
 /*
  * Does a sample after a change of the limit not count?  Its bios may have been dispatched under
  * the old limit.  The first burst with the new limit may end later than the last one ended, and
- * time counts from end to end.
+ * time counts from end to end.  With several bursts in a tick, each at most two fifths of it, that
+ * is a small part.  If bursts keep pace with the ticks, no tick may ever be between two of them.
  */
 static bool depth_drops(struct ioband_depth *depth, const struct ioband_sample *sample)
 {
@@ -656,7 +658,8 @@ static bool depth_drops(struct ioband_depth *depth, const struct ioband_sample *
 	depth->late_ios = 0;
 	if (!depth->settling)
 		return false;
-	if (5 * depth->longest_ns <= 2 * sample->ns) {	/* several bursts, or none */
+	depth->settled_ns += sample->ns;
+	if (5 * depth->longest_ns <= 2 * sample->ns || depth->settled_ns >= IOBAND_ROUND_MAX_NS) {
 		depth->settling = false;
 		return false;
 	}

@@ -203,6 +203,7 @@ struct ioband_trial {
  * @light_ns: length of the last rounds in which it did not
  * @late_ios: outstanding completions of bios dispatched under another limit
  * @settling: the limit has changed, and no sample has counted since
+ * @settled_ns: length of the samples that have not counted
  * @longest_ns: longest excess of late over the usual time between two completions
  * @pace_ns: this time in the last round, for 1 KiB of work
  * @rate: usual throughput with @chosen; 0: not known
@@ -228,6 +229,7 @@ struct ioband_depth {
 	u64 light_ns;
 	u64 late_ios;
 	bool settling;
+	u64 settled_ns;
 	u64 longest_ns;
 	u64 pace_ns;
 	u64 rate;

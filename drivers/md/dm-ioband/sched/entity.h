@@ -289,10 +289,7 @@ enum ioband_flush {
  * @min_ios: bios of @inflight_ios with a minimum at or above their leaf
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival after which bios were queued, and before which none was
- * @gap_ns: mean time between the last completions
- * @period_gap_ns: the same of the last IOBAND_GAP_PERIOD_NS
- * @period_ns: start of the present period
- * @period_ios: its completions
+ * @gap_ns: mean time between completions
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: bytes of these bios
@@ -354,9 +351,6 @@ struct ioband_core {
 	u64 done_ns;
 	u64 held_since_ns;
 	u64 gap_ns;
-	u64 period_gap_ns;
-	u64 period_ns;
-	u32 period_ios;
 	u64 slack_ns;
 	u32 inflight_ios;
 	u64 inflight_bytes;

@@ -55,7 +55,7 @@ static void stays_in_range(void **state)
 				.work = bytes + below_2_to(&random, 38),
 				.max_bytes = random_below(&random, 1U << 24),
 				.held_ns = below_2_to(&random, 30),
-				.drained_ns = below_2_to(&random, 30),
+				.idle_ns = below_2_to(&random, 30),
 				.longest_ns = below_2_to(&random, 30),
 				.quiet_ns = below_2_to(&random, 30),
 				.peak_ios = random_below(&random, 1000),

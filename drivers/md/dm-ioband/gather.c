@@ -158,7 +158,7 @@ static void note_beside(struct ioband_pool *pool, const struct ioband_done *done
 /* Pass a completion to the core.  Under the pool's lock; the caller dispatches. */
 static void account(struct ioband_pool *pool, const struct ioband_done *done)
 {
-	u64 gap_ns, held_ns;
+	u64 gap_ns, busy_ns, held_ns;
 
 	/* The pool's tick acts on the latency. */
 	if (unlikely(pool->core.nr_latencies) && done->latency_ns && done->bill.awaited)
@@ -172,12 +172,13 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 		return;
 	}
 	gap_ns = done->now_ns > pool->done_ns ? done->now_ns - pool->done_ns : 0;
+	busy_ns = ioband_core_busy_ns(&pool->core, pool->done_ns, done->now_ns);
 	pool->done_ns += gap_ns;
 	if (done->splittable)
 		pool->sample.max_bytes = max(pool->sample.max_bytes, done->whole_bytes);
 	held_ns = ioband_core_held_ns(&pool->core, done->now_ns);
-	ioband_depth_count(&pool->sample, done->bill.bytes, done->whole_bytes, gap_ns, held_ns,
-			   ioband_core_is_drained(&pool->core));
+	ioband_depth_count(&pool->sample, done->bill.bytes, done->whole_bytes, gap_ns, busy_ns,
+			   held_ns);
 }
 
 /* Dispatch if bios are queued; the timer of a maximum is updated then. */

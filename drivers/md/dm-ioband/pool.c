@@ -249,7 +249,7 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
 	pool->core.late = false;
-	pool->sample = ioband_depth_begin_sample(&pool->depth, pool->sample.drained);
+	pool->sample = ioband_depth_begin_sample(&pool->depth);
 	pool->sampled_ns = pool->done_ns;
 	fade_nosleep(pool);
 	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&

@@ -129,7 +129,7 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 /* The scheduler may have missed bios until now.  Under the pool's lock. */
 static void begin_core(struct ioband_pool *pool, u64 now_ns)
 {
-	pool->sample = ioband_depth_begin_sample(&pool->depth, false);
+	pool->sample = ioband_depth_begin_sample(&pool->depth);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
 	ioband_core_begin(&pool->core, now_ns);

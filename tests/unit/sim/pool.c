@@ -301,12 +301,13 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 {
 	const u32 whole_bytes = io->whole ? io->whole->bytes : io->bytes;
 	const u64 gap_ns = pool->clock->now_ns - pool->done_ns;
+	const u64 busy_ns = ioband_core_busy_ns(&pool->core, pool->done_ns, pool->clock->now_ns);
 	const u64 held_ns = ioband_core_held_ns(&pool->core, pool->clock->now_ns);
 
 	pool->done_ns = pool->clock->now_ns;
 	pool->tick.max_bytes = max(pool->tick.max_bytes, whole_bytes);
-	ioband_depth_count(&pool->tick, io->bytes, whole_bytes, gap_ns, held_ns,
-			   ioband_core_is_drained(&pool->core));
+	ioband_depth_count(&pool->tick, io->bytes, whole_bytes, gap_ns, busy_ns,
+			   held_ns);
 }
 
 static void split_free(struct sim_io *split)

@@ -35,7 +35,7 @@ static void begin_core(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
 
-	pool->tick = ioband_depth_begin_sample(&pool->depth, false);
+	pool->tick = ioband_depth_begin_sample(&pool->depth);
 	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
@@ -167,7 +167,7 @@ static void tick_shared(struct sim_pool *pool)
 	} else {
 		pool_pump(pool);
 	}
-	pool->tick = ioband_depth_begin_sample(&pool->depth, pool->tick.drained);
+	pool->tick = ioband_depth_begin_sample(&pool->depth);
 	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 }
 

@@ -488,7 +488,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf_charge_minima(core, leaf, bill, in_turn, now_ns);
 	if (unlikely(core->nr_latencies))
 		ioband_latency_charge(core, leaf, bill, now_ns);
-	core->inflight_ios++;
+	if (!core->inflight_ios++)
+		core->busy_since_ns = now_ns;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
 	if (unlikely(bill->no_data))

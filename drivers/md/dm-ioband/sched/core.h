@@ -19,6 +19,8 @@
 #include "pause.h"
 #include "slice.h"
 
+#include <linux/minmax.h>
+
 void ioband_core_init(struct ioband_core *core);
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios);
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns);
@@ -55,10 +57,12 @@ static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 	return core->root.ent.waiting;
 }
 
-/* No bio is queued or in flight. */
-static inline bool ioband_core_is_drained(const struct ioband_core *core)
+/* The part of the time since a completion in which bios were in flight, until @now_ns. */
+static inline u64 ioband_core_busy_ns(const struct ioband_core *core, u64 done_ns, u64 now_ns)
 {
-	return !ioband_core_has_waiting(core) && !ioband_tree_counted_ios(core);
+	const u64 since_ns = max(core->busy_since_ns, done_ns);
+
+	return now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
 /* For how long the limit has kept bios queued, or a probe was beyond it (sched/below.c). */

@@ -146,8 +146,8 @@
 #define IOBAND_PRESSED_PART	3
 #define IOBAND_FULL_PART	2
 
-/* The load is light if the device was drained for more than one part in this many. */
-#define IOBAND_DRAINED_PART	64
+/* The load is light if the device was idle for more than one part in this many. */
+#define IOBAND_IDLE_PART	64
 
 /* The cost of an I/O while no bound is known: far more than that of its bytes. */
 #define IOBAND_IO_BYTES_MAX	(16U << 20)
@@ -683,7 +683,7 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
 {
 	depth->max_bytes = round->max_bytes;
 	depth->pressed = round->held_ns >= round->ns / IOBAND_PRESSED_PART &&
-			 round->drained_ns <= round->ns / IOBAND_DRAINED_PART;
+			 round->idle_ns <= round->ns / IOBAND_IDLE_PART;
 	depth->full = round->held_ns >= round->ns / IOBAND_FULL_PART;
 	depth->pace_ns = div64_u64(round->ns << 10, max(round->work, 1ULL));
 	depth->light_ns = depth->full ? 0 : depth->light_ns + round->ns;
@@ -712,7 +712,7 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	depth->round.work += sample->work;
 	depth->round.max_bytes = max(depth->round.max_bytes, sample->max_bytes);
 	depth->round.held_ns += sample->held_ns;
-	depth->round.drained_ns += sample->drained_ns;
+	depth->round.idle_ns += sample->idle_ns;
 	depth->round.quiet_ns = sample->quiet_ns;
 	depth->round.peak_ios = max(depth->round.peak_ios, sample->peak_ios);
 	if (!round_is_over(depth))

@@ -48,12 +48,11 @@ static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
  * @work: sum of ioband_depth_work()
  * @max_bytes: size of the largest bio with a completed part
  * @held_ns: time for which the limit kept bios queued
- * @drained_ns: time from completions after which no bio was queued or in flight
+ * @idle_ns: time for which no bio was in flight
  * @pace_ns: usual time between completions, for 1 KiB of @work
- * @longest_ns: longest excess over the usual time between two completions
+ * @longest_ns: longest excess over the usual time between two completions, with bios in flight
  * @quiet_ns: time from the last completion to the end of the period
  * @peak_ios: most bios and splits in flight
- * @drained: the last completion was one of those of @drained_ns
  */
 struct ioband_sample {
 	u64 ns;
@@ -62,12 +61,11 @@ struct ioband_sample {
 	u64 work;
 	u32 max_bytes;
 	u64 held_ns;
-	u64 drained_ns;
+	u64 idle_ns;
 	u64 pace_ns;
 	u64 longest_ns;
 	u64 quiet_ns;
 	u32 peak_ios;
-	bool drained;
 };
 
 /* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */
@@ -93,11 +91,11 @@ static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
  * @bytes: size of the bio or split
  * @whole_bytes: size of the bio
  * @gap_ns: time since the completion before
+ * @busy_ns: part of it in which bios were in flight
  * @held_ns: for so long the limit has kept bios queued; 0: none is
- * @drained: no bio is queued or in flight
  */
 static inline void ioband_depth_count(struct ioband_sample *sample, u32 bytes, u32 whole_bytes,
-				      u64 gap_ns, u64 held_ns, bool drained)
+				      u64 gap_ns, u64 busy_ns, u64 held_ns)
 {
 	const u64 work = ioband_depth_work(bytes, whole_bytes);
 	const u64 usual_ns = work * sample->pace_ns >> 10;
@@ -105,12 +103,10 @@ static inline void ioband_depth_count(struct ioband_sample *sample, u32 bytes, u
 	sample->ios++;
 	sample->bytes += bytes;
 	sample->work += work;
-	if (gap_ns > usual_ns)
-		sample->longest_ns = max(sample->longest_ns, gap_ns - usual_ns);
+	if (busy_ns > usual_ns)
+		sample->longest_ns = max(sample->longest_ns, busy_ns - usual_ns);
 	sample->held_ns += min(held_ns, gap_ns);
-	if (sample->drained)
-		sample->drained_ns += gap_ns;
-	sample->drained = drained;
+	sample->idle_ns += gap_ns - busy_ns;
 }
 
 /**
@@ -198,7 +194,7 @@ struct ioband_trial {
  * @io_raised: it was raised, and is not lowered any more
  * @max_bytes: size of the largest bio in the last round
  * @pressed: in the last round, the limit kept bios queued for part of the time, and the
- *	device hardly ever drained
+ *	device was hardly ever idle
  * @full: in the last round, the limit kept bios queued most of the time
  * @light_ns: length of the last rounds in which it did not
  * @late_ios: outstanding completions of bios dispatched under another limit
@@ -245,14 +241,12 @@ void ioband_depth_stop(struct ioband_depth *depth);
 /**
  * ioband_depth_begin_sample() - start a sample
  * @depth: estimator
- * @drained: as in &struct ioband_sample, of the sample before
  *
  * Return: a sample without completions.
  */
-static inline struct ioband_sample ioband_depth_begin_sample(const struct ioband_depth *depth,
-							     bool drained)
+static inline struct ioband_sample ioband_depth_begin_sample(const struct ioband_depth *depth)
 {
-	return (struct ioband_sample) { .pace_ns = depth->pace_ns, .drained = drained };
+	return (struct ioband_sample) { .pace_ns = depth->pace_ns };
 }
 
 /**

@@ -289,6 +289,7 @@ enum ioband_flush {
  * @min_ios: bios of @inflight_ios with a minimum at or above their leaf
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival after which bios were queued, and before which none was
+ * @busy_since_ns: time of the last dispatch before which no bio was in flight
  * @gap_ns: mean time between completions
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum
  * @inflight_ios: bios admitted and not yet completed
@@ -350,6 +351,7 @@ struct ioband_core {
 	u32 min_ios;
 	u64 done_ns;
 	u64 held_since_ns;
+	u64 busy_since_ns;
 	u64 gap_ns;
 	u64 slack_ns;
 	u32 inflight_ios;

@@ -520,6 +520,26 @@ static void who_is_held_back_is_not_made_way_for(void **state)
 	complete_all();
 }
 
+/* As far as a maximum keeps bios queued, the limit does not. */
+static void a_block_is_not_the_limit(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, MIB, 0);
+	wait_for(leaf, MIB);
+	wait_for(leaf, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(ioband_core_held_ns(&tree->core, wake_ns), 0);
+	ioband_max_expire(&tree->core, wake_ns);
+	assert_int_equal(ioband_core_held_ns(&tree->core, wake_ns + MSEC), MSEC);
+	tree->now_ns = wake_ns;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	complete_all();
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -548,6 +568,7 @@ int main(int argc, char **argv)
 		TEST(a_pause_is_not_made_good),
 		TEST(a_turn_ends_with_the_maximum),
 		TEST(who_is_held_back_is_not_made_way_for),
+		TEST(a_block_is_not_the_limit),
 	};
 
 	return run_cases(cases, argc, argv);

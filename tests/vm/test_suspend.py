@@ -431,6 +431,24 @@ def test_the_system_sleeps_behind_a_small_maximum(ioband: Guest) -> None:
     assert slept_ms < 10_000
 
 
+def test_a_pool_made_while_the_system_goes_to_sleep(ioband: Guest) -> None:
+    """A program that hibernates has /dev/snapshot open; a pool made meanwhile queues nothing."""
+    guest = ioband
+    with null_blk(guest) as disk, Cgroup(guest, "a") as a:
+        program = guest.start("exec sleep 600 </dev/snapshot")
+        link = f"/proc/{program.pid}/fd/0"
+        wait_until(guest, lambda: "snapshot" in guest.run(["readlink", link]).out, "it is open")
+        with Ioband(guest, "d0", disk) as dev:
+            dev.set_max(a, rbps=4096)
+            a.run(["dd", f"if={dev.path}", "of=/dev/null", "bs=64k", "count=4", "iflag=direct"])
+            assert dev.io()["/a"].read.held == 0
+            program.kill()
+            program.wait(check=False)
+            load = start_fio(a, dev.path, **ENDLESS)
+            wait_until_held(dev, 1)
+            end(load)
+
+
 @pytest.mark.all_kernels
 def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
     """It uses the queue of a hidden disk, which sleeping submitters must not hold."""

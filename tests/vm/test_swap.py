@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from harness.cgroup import Cgroup
@@ -12,6 +13,7 @@ from harness.guest import Guest
 from harness.ioband import SEND, Ioband
 from harness.load import Load, Stream
 from harness.tracing import charged, traced
+from harness.variants import variants
 from harness.waiting import wait_until
 
 SWAP_MIB = 256
@@ -109,29 +111,29 @@ def test_the_machine_swaps(ioband: Guest) -> None:
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)
 
 
-# Swaps out new memory again and again, and writes a line after each time.
+# Swaps out new memory again and again, some KiB for each call.
 PAGE_OUT = """
 import mmap, sys
-MADV_PAGEOUT, size = 21, int(sys.argv[1]) << 20
+MADV_PAGEOUT, size, step = 21, int(sys.argv[1]) << 20, int(sys.argv[2]) << 10
 while True:
     memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     for at in range(0, size, 4096):
         memory[at:at + 8] = (at + 1).to_bytes(8, "little")
-    memory.madvise(MADV_PAGEOUT)
+    for at in range(0, size, step):
+        memory.madvise(MADV_PAGEOUT, at, step)
     memory.close()
-    print("paged out", flush=True)
 """
 SHARED_MIB, SHARED_MBPS = 128, 25  # a slow disk, half of it swap
 
 
 @contextmanager
-def shared_with_swap(guest: Guest) -> Iterator[tuple[Ioband, Ioband]]:
-    """The halves of a slow disk: swap, and a device for a reader."""
+def shared_with_swap(guest: Guest, **settings: Any) -> Iterator[tuple[Ioband, Ioband]]:
+    """The halves of a slow disk: swap, and a device for a reader, which has more weight."""
     with null_blk(guest, size_mib=SHARED_MIB, memory_backed=1, mbps=SHARED_MBPS) as disk:
         half = SHARED_MIB << 10
         with (
-            Ioband(guest, "swap", disk, depth=4, length=half) as swap_part,
-            Ioband(guest, "files", disk, depth=4, offset=half) as files,
+            Ioband(guest, "swap", disk, depth=4, length=half, **settings) as swap_part,
+            Ioband(guest, "files", disk, depth=4, offset=half, **settings) as files,
         ):
             guest.run(["mkswap", swap_part.path])
             guest.run(["swapon", swap_part.path])
@@ -140,21 +142,24 @@ def shared_with_swap(guest: Guest) -> Iterator[tuple[Ioband, Ioband]]:
 
 
 @pytest.mark.all_kernels
-def test_a_group_that_only_swaps_pays_for_it(ioband: Guest) -> None:
+@pytest.mark.parametrize(
+    ("mode", "kib"), variants([("cgroup", 4096), ("cgroup", 4), ("device", 4)], ("cgroup", 4096))
+)
+def test_a_group_that_only_swaps_pays_for_it(ioband: Guest, mode: str, kib: int) -> None:
     """It has no other bios to pay with.  A task that owes sleeps, and can be killed."""
     guest = ioband
     with (
-        shared_with_swap(guest) as (swap_part, files),
+        shared_with_swap(guest, mode=mode) as (swap_part, files),
         Cgroup(guest, "hog", controllers="+io +memory") as hog,
         Cgroup(guest, "reader") as reader,
     ):
-        swap_part.set_weight(hog, 1)
-        swap_part.set_weight(reader, 1000)
+        swap_part.set_weight(hog if mode == "cgroup" else "device", 1)
+        files.set_weight(reader if mode == "cgroup" else "device", 1000)
         load = Load(guest, [Stream("r", files.path, reader, bs="64k", iodepth=32)]).start()
         alone_ms = guest.now_ms()
         guest.sleep(4)
         begun_ms = guest.now_ms()
-        job = hog.start(["/usr/bin/python3", "-S", "-c", PAGE_OUT, "4"])
+        job = hog.start(["/usr/bin/python3", "-S", "-c", PAGE_OUT, "4", str(kib)])
         begun = swapped_out_mib(guest)
         wait_until(guest, lambda: swapped_out_mib(guest) - begun >= 36, "a large debt", 120)
         start_ms, before = guest.now_ms(), swapped_out_mib(guest)

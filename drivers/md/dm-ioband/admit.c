@@ -367,7 +367,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 		ioband_gather_pass_again(pool, now_ns);
 	/* From here on a queued bio may be dispatched, and freed. */
 	wait = may_wait && verdict == HELD && ioband_throttle_is_over(group, times);
-	owes = urgency == IOBAND_AT_ONCE && verdict == GO && !io->open &&
+	owes = urgency == IOBAND_AT_ONCE && verdict == GO && io->shared &&
 	       ioband_debt_is_due(io, now_ns);
 	if (wait)
 		ioband_throttle_prepare(&waiter, target, group, stats, false);

@@ -121,26 +121,31 @@ static struct user_namespace *outermost_user_ns(void)
 /*
  * The user to charge.  A user has thousands of ids in namespaces of its own, which count as that
  * user.  A namespace that root has made, as for a container, counts as the user that is root in it.
+ * If that is root itself, as with PrivateUsers= of systemd, the namespace changes nothing.
  */
 static kuid_t uid_of_task(void)
 {
 	struct user_namespace *ns = outermost_user_ns();
-	kuid_t uid = INVALID_UID;
+	kuid_t uid;
 
-	if (unlikely(ns))
-		uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
-	return uid_valid(uid) ? uid : current_euid();
+	if (likely(!ns))
+		return current_euid();
+	uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
+	return uid_valid(uid) && !uid_eq(uid, GLOBAL_ROOT_UID) ? uid : current_euid();
 }
 
 /* The same for a group. */
 static kgid_t gid_of_task(void)
 {
 	struct user_namespace *ns = outermost_user_ns();
-	kgid_t gid = INVALID_GID;
+	kgid_t gid;
 
-	if (unlikely(ns))
-		gid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kgid(ns, 0) : ns->group;
-	return gid_valid(gid) ? gid : current_egid();
+	if (likely(!ns))
+		return current_egid();
+	if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+		return ns->group;
+	gid = make_kgid(ns, 0);
+	return gid_valid(gid) && !gid_eq(gid, GLOBAL_ROOT_GID) ? gid : current_egid();
 }
 
 /**

@@ -7,10 +7,11 @@
 #ifndef DM_IOBAND_COMPAT_H
 #define DM_IOBAND_COMPAT_H
 
-#include <linux/blk-crypto.h>
+#include <linux/blk-crypto-profile.h>
 #include <linux/blkdev.h>
 #include <linux/device-mapper.h>
 #include <linux/hrtimer.h>
+#include <linux/sched.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
@@ -50,14 +51,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define DM_TARGET_ATOMIC_WRITES	0
 #endif
 
-/* The size of the data units of inline encryption, bytes; 0: the bio or the kernel has none. */
-static inline u32 ioband_compat_crypt_bytes(const struct bio *bio)
-{
-#ifdef CONFIG_BLK_INLINE_ENCRYPTION
-	if (bio->bi_crypt_context)
-		return bio->bi_crypt_context->bc_key->crypto_cfg.data_unit_size;
+/* 6.4: threads of the kernel that share a process's memory; before there were those of io_uring */
+#ifndef PF_USER_WORKER
+#define PF_USER_WORKER	PF_IO_WORKER
 #endif
-	return 0;
+
+/* 6.15: types of keys for inline encryption */
+static inline void ioband_compat_accept_key_types(struct blk_crypto_profile *profile)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	profile->key_types_supported = UINT_MAX;
+#endif
 }
 
 /* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */

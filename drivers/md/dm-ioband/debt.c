@@ -9,6 +9,10 @@
  * So a task that has submitted such a bio for its own group sleeps on its way back to user space,
  * where it holds no lock.  It sleeps until the group has repaid half of the largest debt, or until
  * no sibling has bios.  It sleeps for a second for each MiB at most, and for IOBAND_DEBT_WAIT.
+ * After the first second, a signal ends the sleep.
+ *
+ * The same holds for a group of the class idle while others are active, and for a group that is
+ * far ahead of a maximum.
  *
  *	weight 1 beside weight 1000 at 40 MB/s, and the task swaps out 16 MiB for each call
  *	without a delay:	the first two calls are charged; then half of the device is free
@@ -17,16 +21,15 @@
  * The pool stays in the shared state meanwhile: in the open state, siblings are not charged, and a
  * debt would last, or be forgotten.
  *
- * Kernel threads do not return to user space, and a task that reclaims the memory of other groups
- * does not sleep for these.  blk-iocost delays tasks at the same place, but there the work is built
- * into the kernel.
+ * Kernel threads do not return to user space, nor do workers of io_uring and vhost.  A task that
+ * reclaims the memory of other groups does not sleep for these.  blk-iocost delays tasks at the
+ * same place, but there the work is built into the kernel.
  */
 #include "debt.h"
 
 #include "blkcg.h"
 #include "io.h"
 #include "sched/max.h"
-#include "stats.h"
 
 #include <linux/hashtable.h>
 #include <linux/module.h>
@@ -38,16 +41,13 @@
 /* Longest sleep: for the largest debt. */
 #define IOBAND_DEBT_WAIT	(64L * HZ)
 
-/* Longest time between two looks at the debt; half of IOBAND_OWED_NS. */
-#define IOBAND_DEBT_LOOK	(HZ / 10)
-
 /**
  * struct debtor - a task that has to sleep
  * @work: runs on the task's way to user space
  * @node: link in @debtors, by the task
  * @task: the task
  * @group: its group; NULL after the group was freed
- * @bytes: size of its bios out of turn
+ * @bytes: size of its bios out of turn for @group
  * @dir: direction of the latest
  */
 struct debtor {
@@ -77,24 +77,27 @@ static bool is_due(const struct ioband_group *group, enum ioband_dir dir, u64 no
 	return true;
 }
 
-/* Does the current task pay for the group's bios?  In the modes by cgroup only for its own. */
-static bool is_of_task(const struct ioband_group *group)
+/* Does the current task pay for the bio?  In the modes by cgroup only for its own group's. */
+static bool is_of_task(const struct ioband_io *io)
 {
+	const void *object = io->group->key.object;
+	struct cgroup_subsys_state *css;
 	bool is;
 
-	if (current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING))
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
 		return false;
-	if (group->key.kind != IOBAND_KIND_CGROUP)
+	if (!ioband_mode_is_cgroup(READ_ONCE(io->target->member->mode)))
 		return true;
 	rcu_read_lock();
-	is = group->key.object == ioband_blkcg_css(ioband_blkcg_of_task());
+	css = ioband_blkcg_css(ioband_blkcg_of_task());
+	is = object ? object == css : !css->parent;	/* without an object: of the root */
 	rcu_read_unlock();
 	return is;
 }
 
 /**
  * ioband_debt_is_due() - has the current task to sleep later
- * @io: per-bio data of a bio that was dispatched out of turn; the counters are pinned if so
+ * @io: per-bio data of a bio that was dispatched out of turn
  * @now_ns: time
  *
  * Context: Under the pool's lock.
@@ -103,10 +106,7 @@ static bool is_of_task(const struct ioband_group *group)
  */
 bool ioband_debt_is_due(const struct ioband_io *io, u64 now_ns)
 {
-	if (likely(!is_due(io->group, io->bill.dir, now_ns)) || !is_of_task(io->group))
-		return false;
-	ioband_stats_pin(io->stats);
-	return true;
+	return unlikely(is_due(io->group, io->bill.dir, now_ns)) && is_of_task(io);
 }
 
 /* Under the lock. */
@@ -148,14 +148,21 @@ static void end(struct debtor *debtor)
 static void sleep_for_debt(struct callback_head *work)
 {
 	struct debtor *debtor = container_of(work, struct debtor, work);
-	long left = min_t(u64, debtor->bytes * HZ >> 20, IOBAND_DEBT_WAIT);
-	long step = IOBAND_TICK;
+	const long most = min_t(u64, DIV_ROUND_UP_ULL(debtor->bytes * HZ, 1 << 20),
+				IOBAND_DEBT_WAIT);
+	long slept = 0, step = IOBAND_TICK;
 
-	while (left > 0 && !(current->flags & PF_EXITING) && !fatal_signal_pending(current) &&
-	       owes(debtor)) {
+	/*
+	 * The latest work runs first.  Other tasks may wait for earlier work of this one, as for
+	 * the end of a pipe that it has closed.
+	 */
+	if (work->next && !task_work_add(current, work, TWA_RESUME))
+		return;
+	while (slept < most && !(current->flags & PF_EXITING) && !fatal_signal_pending(current) &&
+	       (slept < HZ || !signal_pending(current)) && owes(debtor)) {
 		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
-		io_schedule_timeout(step);
-		left -= step;
+		io_schedule_timeout(min(step, most - slept));
+		slept += step;
 		step = min(2 * step, IOBAND_DEBT_LOOK);
 	}
 	end(debtor);
@@ -163,7 +170,7 @@ static void sleep_for_debt(struct callback_head *work)
 
 /**
  * ioband_debt_delay() - let the current task sleep on its way back to user space
- * @io: per-bio data, after ioband_debt_is_due()
+ * @io: per-bio data, after ioband_debt_is_due(); not submitted yet, so the group is pinned
  *
  * Without memory the task does not sleep.
  *
@@ -185,12 +192,13 @@ void ioband_debt_delay(const struct ioband_io *io)
 		hash_add(debtors, &fresh->node, (unsigned long)current);
 	}
 	if (debtor) {
+		if (debtor->group != io->group)
+			debtor->bytes = 0;
 		debtor->group = io->group;
 		debtor->bytes += io->bytes;
 		debtor->dir = io->bill.dir;
 	}
 	spin_unlock_irq(&debtors_lock);
-	ioband_stats_unpin(io->stats);
 	if (!fresh)
 		return;
 	__module_get(THIS_MODULE);
@@ -222,7 +230,9 @@ void ioband_debt_forget(const struct ioband_group *group)
 /**
  * ioband_debt_exit() - wait for the tasks that return from this file
  *
- * A task has given its reference to the module back, but may have been preempted since.
+ * A task has given its reference to the module back, but may have been preempted since.  Without
+ * CONFIG_TASKS_RCU the call is synchronize_rcu(), which does not wait for preempted tasks.  A
+ * preemptible kernel has the option with BPF, kprobes or ftrace.
  *
  * Context: Process; may sleep.
  */

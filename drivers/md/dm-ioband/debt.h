@@ -7,6 +7,14 @@
 
 #include "io.h"
 
+/* Longest time between two looks at the debt, in jiffies. */
+#define IOBAND_DEBT_LOOK	(HZ / 10L)
+
+/* Time for which the pool stays shared after a task was found to owe. */
+#define IOBAND_OWED_NS		(200ULL * NSEC_PER_MSEC)
+
+static_assert(2 * IOBAND_DEBT_LOOK * (NSEC_PER_SEC / HZ) <= IOBAND_OWED_NS);
+
 /* Kbuild: the kernel exports task_work_add(). */
 #ifdef IOBAND_TASK_WORK
 bool ioband_debt_is_due(const struct ioband_io *io, u64 now_ns);

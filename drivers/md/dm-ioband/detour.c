@@ -14,7 +14,6 @@
 #include "io.h"
 
 #include <linux/backing-dev.h>
-#include <linux/blk-crypto-profile.h>
 #include <linux/blkdev.h>
 
 /* The hidden disk; one for all devices. */
@@ -29,9 +28,7 @@ static void accept_keys(void)
 	blk_crypto_profile_init(&detour_crypto, 0);
 	detour_crypto.max_dun_bytes_supported = BLK_CRYPTO_MAX_IV_SIZE;
 	memset(detour_crypto.modes_supported, 0xff, sizeof(detour_crypto.modes_supported));
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-	detour_crypto.key_types_supported = UINT_MAX;
-#endif
+	ioband_compat_accept_key_types(&detour_crypto);
 	blk_crypto_register(&detour_crypto, detour_disk->queue);
 }
 

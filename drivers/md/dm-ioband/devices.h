@@ -6,8 +6,9 @@
  * 1. the registry's mutex: creation and removal of pools and members;
  * 2. the pool's reap mutex: freeing of counters, reads of them outside the I/O path, and presets;
  *    or its walk mutex: walks over the active groups that drop the spinlock, and the targets;
- * 3. the pool's spinlock: everything else;
- * 4. the spinlock of a group's wait queue.
+ * 3. the spinlock of the tasks that sleep for debt (debt.c);
+ * 4. the pool's spinlock: everything else;
+ * 5. the spinlock of a group's wait queue.
  *
  * The I/O path takes the pool's spinlock only while groups compete (the shared state), for bios
  * with a maximum, and when a group becomes active.

@@ -7,6 +7,7 @@
  */
 #include "pool.h"
 
+#include "debt.h"
 #include "dispatch.h"
 #include "flush.h"
 #include "gather.h"
@@ -50,14 +51,12 @@
 /* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
-/* Time for which the pool stays shared after a task was found to owe. */
-#define IOBAND_OWED_NS		(200ULL * NSEC_PER_MSEC)
-
 /* Interval of the scan for queued bios of dying tasks, and for deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
 static DEFINE_MUTEX(registry_lock);
 static LIST_HEAD(registry);
+static bool system_sleeps;	/* or is going to; under the lock */
 
 /*
  * Memory may be reclaimed through a device that is suspended, and its resume takes the lock.  So a
@@ -414,6 +413,7 @@ static void pool_free(struct ioband_pool *pool)
 	kfree(pool);
 }
 
+/* Under the registry's mutex. */
 static struct ioband_pool *pool_new(const char *name)
 {
 	struct ioband_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
@@ -430,6 +430,7 @@ static struct ioband_pool *pool_new(const char *name)
 	ioband_stall_init(&pool->stall);
 	ioband_depth_init(&pool->depth);
 	pool->writes_starved = IOBAND_WRITES_STARVED_DEFAULT;
+	pool->sleeps = system_sleeps;
 	set_limit(pool, 0);
 	pool->calm_until = jiffies;
 	pool->dying_at = jiffies;
@@ -751,13 +752,13 @@ void ioband_pool_leave(struct ioband_target *target)
 
 static int pool_pm_event(struct notifier_block *block, unsigned long event, void *data)
 {
-	const bool sleeps = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE ||
-			    event == PM_RESTORE_PREPARE;
 	const unsigned int noio = registry_enter();
 	struct ioband_pool *pool;
 
+	system_sleeps = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE ||
+			event == PM_RESTORE_PREPARE;
 	list_for_each_entry(pool, &registry, pools)
-		ioband_release_sleep(pool, sleeps);
+		ioband_release_sleep(pool, system_sleeps);
 	registry_leave(noio);
 	return NOTIFY_DONE;
 }

@@ -105,7 +105,7 @@ void ioband_release_dying(struct ioband_pool *pool)
 	turn_all_away(&failed, BLK_STS_IOERR);
 }
 
-/* Without a target: of any. */
+/* Without a target: true for any. */
 static bool io_is_of_target(const struct ioband_io *io, const void *of)
 {
 	return !of || io->target == of;
@@ -123,9 +123,9 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 }
 
 /*
- * Remove the queued bios for a target from a stream.  With @requeue, bios that may be returned are
- * moved to @taken; the others are dispatched.  Under the pool's lock, which may be dropped
- * meanwhile.
+ * Remove the queued bios for a target, or for all, from a stream.  With @requeue, bios that may be
+ * returned are moved to @taken; the others are dispatched, those without data split by split.
+ * Under the pool's lock, which may be dropped meanwhile.
  */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)
@@ -203,6 +203,7 @@ void ioband_release_resume(struct ioband_target *target)
  * @sleeps: it is going to sleep: dispatch all bios, and queue none until it has woken up
  *
  * The kernel freezes all tasks first, and gives up after 20 s if one waits for I/O all the time.
+ * Bios without data are still dispatched split by split: the rest of large ones stays queued.
  *
  * Context: Process; may sleep.
  */

@@ -25,6 +25,18 @@
 
 #include "io.h"
 
+#include <linux/blk-crypto.h>
+
+/* The size of the data units of inline encryption, bytes; 0: the bio or the kernel has none. */
+static u32 crypt_bytes(const struct bio *bio)
+{
+#ifdef CONFIG_BLK_INLINE_ENCRYPTION
+	if (bio->bi_crypt_context)
+		return bio->bi_crypt_context->bc_key->crypto_cfg.data_unit_size;
+#endif
+	return 0;
+}
+
 /**
  * ioband_split_min_bytes() - the smallest size of splits that a bio allows
  * @bio: the bio
@@ -35,12 +47,13 @@
  */
 u32 ioband_split_min_bytes(struct bio *bio)
 {
-	const u32 unit = ioband_compat_crypt_bytes(bio);
+	const u32 unit = crypt_bytes(bio);
 
 	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) || ioband_io_has_no_data(bio))
 		return 0;
 	/* Inline encryption needs whole units, and splits end at multiples of their size. */
-	if (unit && (bio->bi_iter.bi_sector << SECTOR_SHIFT) & (unit - 1))
+	if (unit && ((bio->bi_iter.bi_sector << SECTOR_SHIFT) & (unit - 1) ||
+		     unit > IOBAND_SPLIT_MAX))
 		return 0;
 	return max_t(u32, bdev_logical_block_size(bio->bi_bdev), unit);
 }

@@ -108,8 +108,11 @@ static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64
 	}
 	max_dequeue(core, maximum);
 	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);
-	if (blocked != maximum->blocked)
+	if (blocked != maximum->blocked) {
+		if (!core->root.ent.waiting)
+			core->held_since_ns = now_ns;
 		ioband_tree_block(core, maximum->ent, blocked);
+	}
 	if (!blocked)
 		return;
 	maximum->until_ns = until_ns;

@@ -155,6 +155,7 @@ def test_share_by_weight(ioband: Guest) -> None:
     assert 3 < seen.seconds < 5
 
 
+@pytest.mark.long("two minutes; other tests of discards are usual")
 def test_discards_that_cost_others_nothing(ioband: Guest) -> None:
     """The disk serves reads beside them: the discards take no longer for the reads."""
     guest = ioband
@@ -170,6 +171,7 @@ def test_discards_that_cost_others_nothing(ioband: Guest) -> None:
     assert seen.seconds < 1.3
 
 
+@pytest.mark.long("a minute; other tests of discards are usual")
 def test_splits_are_no_smaller_than_is_good(ioband: Guest) -> None:
     """Splits of 1 MiB would take 41 s."""
     guest = ioband

@@ -131,6 +131,7 @@ def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
             assert has(dev.tree()["/a"]) == (500, {"rbps": 5000000}, None, 0)
 
 
+@pytest.mark.long("waits for a minute")
 def test_idle_for_a_minute_and_back(ioband: Guest, disk: str) -> None:
     """A group from a preset is kept as one with settings; another returns with the preset.
 

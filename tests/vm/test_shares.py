@@ -251,7 +251,7 @@ LIMITED = {
 }
 
 
-@pytest.mark.parametrize("load", LIMITED)
+@pytest.mark.parametrize("load", variants(LIMITED, "three"))
 def test_disk_with_a_limit_in_each_window(ioband: Guest, load: str) -> None:
     """It completes the I/Os of 20 ms in a burst, and is silent for the rest of the time.
 

@@ -190,6 +190,7 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
         wait_until_read(top, "/a", after["/a"].read.ios + 5)
 
 
+@pytest.mark.long("a minute at a device of ten reads a second")
 def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
     """A task sleeps for back-pressure of a group full of another device's bios."""
     guest = ioband

@@ -101,7 +101,7 @@ CORE = [
         "core_launch(core, leaf, bill, true, now_ns)",
     ),
     Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
-    Mutant("flight-not-counted", "core->inflight_ios++;", ""),
+    Mutant("flight-not-counted", "if (!core->inflight_ios++)", "if (!core->inflight_ios)"),
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
     Mutant(
@@ -856,8 +856,8 @@ MAX = [
     Mutant("last-way-first", "until_ns = min(until_ns, dir_until_ns);", "until_ns = dir_until_ns;"),
     Mutant(
         "not-shown-again",
-        "	if (blocked != maximum->blocked)\n",
-        "	if (blocked > maximum->blocked)\n",
+        "	if (blocked != maximum->blocked) {\n",
+        "	if (blocked > maximum->blocked) {\n",
     ),
     Mutant("blocks-at-its-end", "if (dir_until_ns <= now_ns)", "if (dir_until_ns < now_ns)"),
     Mutant(

@@ -398,7 +398,7 @@ def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -
         if name == "linear":
             device: DmDevice = linear(guest, "top", below.path)
         else:
-            device = Ioband(guest, "top", below.path)
+            device = Ioband(guest, "top", below.path, depth=1)
         other = guest.start(
             fio_argv(
                 "rival",

@@ -662,7 +662,7 @@ def test_inline_encryption(ioband: Guest, rare_disk: str, offset: int) -> None:
     """
     guest, length = ioband, 16376
     with (
-        Ioband(guest, "i", rare_disk, offset=offset, length=length) as device,
+        Ioband(guest, "i", rare_disk, offset=offset, length=length, depth=1) as device,
         copied(guest, device) as done,
     ):
         for group in done.values():

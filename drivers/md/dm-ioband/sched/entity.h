@@ -288,7 +288,8 @@ enum ioband_flush {
  *	clears it
  * @min_ios: bios of @inflight_ios with a minimum at or above their leaf
  * @done_ns: time of the last completion
- * @held_since_ns: time of the last arrival after which bios were queued, and before which none was
+ * @held_since_ns: time of the last arrival, or end of a block by a maximum, before which no bio
+ *	was queued
  * @busy_since_ns: time of the last dispatch before which no bio was in flight
  * @gap_ns: mean time between completions
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum

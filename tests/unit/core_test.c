@@ -81,18 +81,26 @@ static void a_large_debt_is_known(void **state)
 	complete_all();
 }
 
+/* A new leaf owes 50 MiB to another one, which has a bio queued. */
+static struct tree_leaf *add_debtor(struct tree_leaf *other)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	wait_for(other, 4 * KIB);
+	for (i = 0; i < 50; i++)
+		now(leaf, MIB);
+	return leaf;
+}
+
 /* An idle leaf owes to busy siblings. */
 static void an_idle_leaf_owes(void **state)
 {
-	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
 	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a = add_debtor(b);
 	u64 wake_ns;
-	u32 i;
 
 	(void)state;
-	wait_for(b, 4 * KIB);
-	for (i = 0; i < 50; i++)
-		now(a, MIB);
 	complete_all();
 	tree->now_ns += 1000000 * USEC;
 	wait_for(b, 4 * KIB);
@@ -106,15 +114,11 @@ static void an_idle_leaf_owes(void **state)
 /* The creditor is a reader that at times has no bio queued. */
 static void debt_is_repaid_across_gaps(void **state)
 {
-	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
 	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a = add_debtor(b);
 	u64 wake_ns;
-	u32 i;
 
 	(void)state;
-	wait_for(b, 4 * KIB);
-	for (i = 0; i < 50; i++)
-		now(a, MIB);
 	tree_complete(tree, 0);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 	complete_all();

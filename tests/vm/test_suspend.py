@@ -409,8 +409,7 @@ def test_the_system_sleeps_behind_a_small_maximum(ioband: Guest) -> None:
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d0", disk) as dev,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
+        two_groups(guest) as (a, b),
     ):
         dev.set_max(a, wbps=64 << 10)
         dev.set_max(b, rbps=64 << 10)
@@ -853,8 +852,7 @@ def test_a_slow_group_leaves_clones_of_the_reserve(
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d0", disk) as dev,
-        Cgroup(guest, "a") as slow,
-        Cgroup(guest, "b") as other,
+        two_groups(guest) as (slow, other),
     ):
         dev.set_max(slow, rbps=1)
         read = f"dd if={dev.path} of=/dev/null bs=4k count=64 iflag=direct"

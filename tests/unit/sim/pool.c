@@ -306,8 +306,7 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 
 	pool->done_ns = pool->clock->now_ns;
 	pool->tick.max_bytes = max(pool->tick.max_bytes, whole_bytes);
-	ioband_depth_count(&pool->tick, io->bytes, whole_bytes, gap_ns, busy_ns,
-			   held_ns);
+	ioband_depth_count(&pool->tick, io->bytes, whole_bytes, gap_ns, busy_ns, held_ns);
 }
 
 static void split_free(struct sim_io *split)

@@ -55,10 +55,11 @@
  * then ends between two bursts, or contains several, and the first burst under a limit does not
  * count.
  *
- *	50 MB/s in windows of 21 ms, bios of 4 KiB: a burst of 256 bios takes 3 ms with one in
- *	flight, 1.3 ms with two.  Rounds of 10 ms have one burst, a part, or none: one of two
- *	readers with weights 200:100 got 1.5 times as much as the other, with 4 in flight.
- *	From burst to burst, each round has 256 bios in 21 ms.  One in flight is enough: 1.99.
+ *	50 MB/s in windows of 21 ms, two readers with weights 200:100 (search --load "window;
+ *	200 4K*1 think=20us; 100 4K*1 think=20us").  With two in flight, both get the same.
+ *	A round of 10 ms has a burst, a part of one, or none, so its throughput is chance.  From
+ *	burst to burst, each round has 256 bios in 21 ms.  One in flight is enough, and the
+ *	readers get 32.5 and 16.8 MB/s.
  *
  * A trial with a winner is followed by another trial of the same kind, at once.  A trial without
  * a change is followed by one of the next kind.  When all kinds have changed nothing, trials
@@ -163,7 +164,7 @@
 #define IOBAND_ROUND_IOS	16U
 #define IOBAND_ROUND_GAPS	8U
 
-/* The longest time without a completion is forgotten by this part with each sample. */
+/* With each sample, the longest time without a completion decreases by one part in this many. */
 #define IOBAND_LONGEST_PART	16
 
 /* A sample needs this many completions for each bio that was dispatched under another limit. */

@@ -12,7 +12,6 @@ from harness.cgroup import Cgroup
 from harness.devices import mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
-from harness.load import fio
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
@@ -257,6 +256,21 @@ def no_periodic_writeback(guest: Guest) -> Iterator[None]:
             guest.write(path, usual)
 
 
+# Writes every other block of a file, so that no two of them share a bio.
+DIRTY = """
+import os, sys
+file = os.open(sys.argv[1], os.O_WRONLY)
+for number in range(int(sys.argv[2])):
+    os.pwrite(file, os.urandom(4096), number * 8192)
+"""
+
+
+def write_apart(cgroup: Cgroup, file: str, bios: int) -> None:
+    """Make a file with dirty blocks of a cgroup that writeback can only write in so many bios."""
+    cgroup.run(f"head -c {bios * 8192} /dev/urandom >{file} && sync {file}")
+    cgroup.run(["/usr/bin/python3", "-S", "-c", DIRTY, file, bios])
+
+
 @pytest.mark.all_kernels
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
@@ -264,7 +278,7 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
     """Its task dies, the cgroup can be removed at once, and its writes reach the disk."""
     with (
         no_periodic_writeback(ioband),
-        null_blk(ioband, memory_backed=1, mbps=8) as disk,
+        null_blk(ioband, memory_backed=1, irqmode=2, completion_nsec=1_000_000) as disk,
         Ioband(ioband, "d0", disk, depth=1) as dev,
         Cgroup(ioband, "other") as other,
     ):
@@ -272,10 +286,7 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
             mounted(ioband, dev.path) as point,
             Cgroup(ioband, "a", controllers="+io +memory") as a,
         ):
-            a.run(["dd", "if=/dev/urandom", f"of={point}/file", "bs=1M", "count=32", "conv=fsync"])
-            # Random writes: large bios would complete too soon.
-            job = {"rw": "randwrite", "bs": "16k", "size": "32m", "io_size": "16m", "direct": 0}
-            fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
+            write_apart(a, f"{point}/file", 600)
             before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
             dev.set_weight(a, 1)  # almost no bio is dispatched beside the rival
             dev.set_weight(other, 10000)
@@ -295,13 +306,6 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
         assert dev.info().held == (0, 0)
 
 
-# Writes every other block of a file, so that no two of them share a bio.
-DIRTY = """
-import os, sys
-file = os.open(sys.argv[1], os.O_WRONLY)
-for number in range(int(sys.argv[2])):
-    os.pwrite(file, os.urandom(4096), number * 8192)
-"""
 HELD_IOS_MAX = 1024
 
 
@@ -321,8 +325,7 @@ def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) 
     ):
         blocks, files = {a: 2500, b: 20}, [f"{point}/a", f"{point}/b"]
         for (cgroup, count), file in zip(blocks.items(), files, strict=True):
-            cgroup.run(f"head -c {count * 8192} /dev/urandom >{file} && sync {file}")
-            cgroup.run(["/usr/bin/python3", "-S", "-c", DIRTY, file, count])
+            write_apart(cgroup, file, count)
             dev.set_weight(cgroup, 1)  # almost no bio is dispatched beside the rival
         before = ioband.run(["sha1sum", *files]).out
         dev.set_weight(other, 10000)

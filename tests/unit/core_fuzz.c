@@ -33,6 +33,7 @@ struct fuzz {
 	const struct profile *profile;
 	struct sim_random random;
 	struct tree tree;
+	u64 covers;		/* of a flush from above in flight; 0: there is none */
 };
 
 static u64 below(struct fuzz *fuzz, u64 n)
@@ -245,6 +246,27 @@ static void limit(struct fuzz *fuzz)
 		tree_set_slice(&fuzz->tree, slice_ns, below(fuzz, 2));
 }
 
+/* A flush from above begins or completes.  It does not cover writes that are in flight. */
+static void flush(struct fuzz *fuzz)
+{
+	const struct ioband_core *core = &fuzz->tree.core;
+	u64 left = 0;
+	u32 i;
+
+	if (fuzz->covers) {
+		ioband_slice_note_flush(&fuzz->tree.core, fuzz->covers);
+		assert_in_range(core->clean_until, fuzz->covers, core->cached_until);
+		fuzz->covers = 0;
+		return;
+	}
+	fuzz->covers = ioband_slice_completed_until(core);
+	for (i = 0; i < fuzz->tree.nr_flight; i++)
+		if (fuzz->tree.flight[i].bill.cached)
+			left += fuzz->tree.flight[i].bill.bytes;
+	assert_in_range(core->cached_until - fuzz->covers, min(left, core->cached_until),
+			core->cached_until);
+}
+
 static void step(struct fuzz *fuzz)
 {
 	static const struct {
@@ -253,8 +275,9 @@ static void step(struct fuzz *fuzz)
 	} steps[] = {
 		{ 2, grow }, { 1, shrink }, { 1, reweigh }, { 12, arrive }, { 2, arrive_urgent },
 		{ 1, withdraw }, { 20, complete }, { 20, dispatch }, { 1, limit }, { 1, bound },
+		{ 2, flush },
 	};
-	u32 choice = below(fuzz, 61);
+	u32 choice = below(fuzz, 63);
 	u32 i;
 
 	for (i = 0; choice >= steps[i].often; i++)
@@ -282,6 +305,7 @@ static void run(const struct profile *profile)
 	assert_non_null(fuzz);
 	for (i = 0; i < scaled(profile->sequences); i++) {
 		fuzz->profile = profile;
+		fuzz->covers = 0;
 		fuzz->random.state = i;
 		tree_seed = i;
 		tree_init(&fuzz->tree, random_vnow(fuzz));

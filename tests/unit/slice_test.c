@@ -320,6 +320,30 @@ static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 	scene_free(&scene);
 }
 
+/* A flush from above uses up the charge that was paid in advance. */
+static void what_was_paid_is_used_up_by_a_flush_from_above(void **state)
+{
+	struct ioband_core *core = &scene.pool.core;
+	struct ioband_leaf *leaf;
+	u64 covers, paid;
+
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_TIME);
+	leaf = &scene_add_leaf(&scene, SCENE_ROOT, 100)->sim.leaf;
+	keep_company();
+	write_once(leaf, 16 * KIB * KIB);
+	covers = ioband_slice_completed_until(core);
+	write_once(leaf, 16 * KIB * KIB);
+	paid = leaf->prepaid_ns;
+	assert_in_range(paid, 2 * NSEC_PER_SEC, U64_MAX);
+	assert_false(ioband_slice_note_flush(core, covers));
+	assert_in_range(leaf->prepaid_ns, paid / 2, paid / 2 + paid / 1000);
+	/* All but the size of the hung bio. */
+	assert_false(ioband_slice_note_flush(core, ioband_slice_completed_until(core)));
+	assert_in_range(leaf->prepaid_ns, 0, paid / 1000);
+	scene_free(&scene);
+}
+
 /* Alternating streams pay once each for the dirty data, and not in every slice. */
 static void writing_in_turns_is_paid_for_once(void **state)
 {
@@ -375,6 +399,7 @@ int main(int argc, char **argv)
 		TEST(time_that_goes_on_loses_nothing),
 		TEST(bytes_that_go_on_lose_nothing),
 		TEST(what_was_paid_for_another_flush_is_not_paid_for),
+		TEST(what_was_paid_is_used_up_by_a_flush_from_above),
 		TEST(writing_in_turns_is_paid_for_once),
 		TEST(a_slow_thinker_is_not_waited_for),
 	};

@@ -384,6 +384,51 @@ static void small_writes_gather(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
+/* What a flush from above has put onto the medium needs no other flush. */
+static void a_flush_from_above_counts(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 covers, wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 1024 * KIB);
+	covers = ioband_slice_completed_until(&tree->core);
+	assert_true(ioband_slice_note_flush(&tree->core, covers));
+	assert_null(tree->core.writer);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_false(tree->flushing);
+}
+
+/* Writes in flight at the submission of a flush from above, or after it, stay to be flushed. */
+static void a_flush_from_above_counts_for_what_was_complete(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 covers, wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 256 * KIB);
+	tree_wait(tree, a, (struct ioband_bill) {
+		.charge = 512 * KIB, .bytes = 512 * KIB, .cached = true,
+	});
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	covers = ioband_slice_completed_until(&tree->core);
+	complete_all();
+	assert_false(ioband_slice_note_flush(&tree->core, covers));
+	assert_false(ioband_slice_note_flush(&tree->core, covers));
+	tree->now_ns += 10 * MSEC;
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	assert_int_equal(tree->core.flushed_bytes, 512 * KIB);
+	tree_end_flush(tree);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
 /* A leaf may be removed before or during the flush of its writes. */
 static void a_writer_may_go(void **state)
 {
@@ -1003,6 +1048,8 @@ int main(int argc, char **argv)
 		TEST(what_its_owner_writes_is_in_its_own_way),
 		TEST(a_flush_is_paid_for_once),
 		TEST(small_writes_gather),
+		TEST(a_flush_from_above_counts),
+		TEST(a_flush_from_above_counts_for_what_was_complete),
 		TEST(a_writer_may_go),
 		TEST(a_turn_is_not_prolonged_before_who_thinks),
 		TEST(a_turn_that_has_not_begun_is_given_anew),

@@ -5,6 +5,7 @@
 #include "complete.h"
 
 #include "dispatch.h"
+#include "flush.h"
 #include "gather.h"
 #include "io.h"
 #include "split.h"
@@ -69,21 +70,28 @@ void ioband_complete(struct ioband_io *io)
 }
 
 /**
- * ioband_complete_flush() - report the latency of an empty flush
+ * ioband_complete_flush() - report the completion of an empty flush from above
  * @io: per-bio data, from ioband_enter_flush(); not accounted any more on return
+ * @status: its result
  *
  * Context: Any.
  */
-void ioband_complete_flush(struct ioband_io *io)
+void ioband_complete_flush(struct ioband_io *io, blk_status_t status)
 {
-	struct ioband_pool *pool = io->group->pool;
-	const u64 now_ns = ktime_get_ns();
+	struct ioband_pool *pool = io->target->pool;
 	unsigned long flags;
 
+	if (likely(!io->group && !io->covers))
+		return;
 	spin_lock_irqsave(&pool->lock, flags);
-	ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE,
-			      now_ns - min(now_ns, io->start_ns));
+	if (io->covers && !status)
+		ioband_flush_note_from_above(io->target, io->covers);
+	if (io->group)
+		ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE,
+				      ktime_get_ns() - io->start_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
+	if (!io->group)
+		return;
 	ioband_stats_unpin_io(io->stats, io->op);
 	io->group = NULL;
 }

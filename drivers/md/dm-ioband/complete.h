@@ -8,7 +8,7 @@
 #include "io.h"
 
 void ioband_complete(struct ioband_io *io);
-void ioband_complete_flush(struct ioband_io *io);
+void ioband_complete_flush(struct ioband_io *io, blk_status_t status);
 bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status);
 void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status);
 

@@ -7,6 +7,7 @@
 #include "admit.h"
 #include "batch.h"
 #include "blkcg.h"
+#include "flush.h"
 #include "group.h"
 #include "io.h"
 #include "state.h"
@@ -280,7 +281,8 @@ int ioband_enter_known(struct ioband_target *target, struct ioband_io *io, struc
  * @bio: clone, with its device set
  *
  * Other tasks may wait for a flush, and it has no size, so it is neither charged nor queued.  Its
- * latency counts for the group of the submitter, if the pool has a latency target.
+ * latency counts for the group of the submitter, if the pool has a latency target.  With slices,
+ * it may spare the device a flush at the end of a slice.
  *
  * Context: Process; does not sleep.
  */
@@ -290,11 +292,17 @@ void ioband_enter_flush(struct ioband_target *target, struct ioband_io *io, stru
 	struct ioband_pool *pool = target->pool;
 	unsigned long flags;
 
-	if (likely(!READ_ONCE(pool->core.nr_latencies)))
-		return;
-	io->op = IOBAND_OP_WRITE;
-	flags = ioband_admit_lock_group(pool, io, bio, mode, true, false);
-	io->start_ns = ktime_get_ns();
-	ioband_state_activate(io->group);
+	io->covers = 0;
+	if (likely(!READ_ONCE(pool->core.nr_latencies))) {
+		if (!READ_ONCE(pool->slice_ms))
+			return;
+		spin_lock_irqsave(&pool->lock, flags);
+	} else {
+		io->op = IOBAND_OP_WRITE;
+		flags = ioband_admit_lock_group(pool, io, bio, mode, true, false);
+		io->start_ns = ktime_get_ns();
+		ioband_state_activate(io->group);
+	}
+	io->covers = ioband_flush_covers(target);
 	spin_unlock_irqrestore(&pool->lock, flags);
 }

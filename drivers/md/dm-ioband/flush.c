@@ -6,7 +6,7 @@
  * own cache has it.  The device would put it onto the medium in the slice of the next group.  So
  * when the core requests it, the devices that were written to get an empty flush (sched/slice.c
  * explains why and when).  The next slice begins when all of these have completed.  Devices without
- * a volatile cache get no flush.
+ * a volatile cache get no flush.  Neither do writes that a flush from above has covered.
  *
  * A device may report an error of its cache only once.  If it reports the error to ioband's own
  * flush, the next flush from above and the next write with FUA fail.
@@ -142,6 +142,37 @@ void ioband_flush_suspend(struct ioband_target *target)
 	list_del_init(&target->dirty);
 	spin_unlock_irq(&target->pool->lock);
 	wait_event(target->flushed, flush_is_over(target));
+}
+
+/**
+ * ioband_flush_covers() - what a flush from above puts onto the medium
+ * @target: target of the flush, which is to be submitted
+ *
+ * A flush of one target says nothing of the others, so it counts only if no other one has been
+ * written to.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: for ioband_flush_note_from_above(); 0: nothing.
+ */
+u64 ioband_flush_covers(const struct ioband_target *target)
+{
+	if (list_empty(&target->dirty) || !list_is_singular(&target->pool->dirty))
+		return 0;
+	return ioband_slice_completed_until(&target->pool->core);
+}
+
+/**
+ * ioband_flush_note_from_above() - a flush from above has completed
+ * @target: its target
+ * @covers: result of ioband_flush_covers()
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_flush_note_from_above(struct ioband_target *target, u64 covers)
+{
+	if (ioband_slice_note_flush(&target->pool->core, covers))
+		list_del_init(&target->dirty);
 }
 
 /**

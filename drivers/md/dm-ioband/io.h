@@ -51,6 +51,7 @@
  * @start_ns: time of arrival, later of dispatch
  * @bill: cost of the bio, or of its latest split
  * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
+ * @covers: of an empty flush, see ioband_flush_covers()
  * @bytes: bytes covered
  * @wait_us: how long the bio was queued
  * @op: see &enum ioband_op
@@ -81,7 +82,10 @@ struct ioband_io {
 	struct ioband_stats *stats;
 	u64 start_ns;
 	struct ioband_bill bill;
-	struct task_struct *task;
+	union {
+		struct task_struct *task;
+		u64 covers;
+	};
 	u32 bytes;
 	u32 wait_us;
 	u8 op;

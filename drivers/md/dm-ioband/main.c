@@ -219,11 +219,9 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
 		ioband_flush_tell(ti->private, bio, error);
 	io = ioband_io_of(bio);
-	if (!io->group)
-		return DM_ENDIO_DONE;
 	if (unlikely(!io->bytes))
-		ioband_complete_flush(io);
-	else
+		ioband_complete_flush(io, *error);
+	else if (io->group)
 		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }

@@ -310,9 +310,9 @@ enum ioband_flush {
  * @first_bytes: size of the first bio
  * @flush: with slices: see &enum ioband_flush
  * @writer: with slices: leaf that wrote last; NULL: everything is flushed
- * @dirty_bytes: bytes written since the last flush began, with those of other leaves out of turn
- * @free_bytes: bytes of @dirty_bytes written while no other leaf, or no synchronous one,
- *	was active
+ * @cached_until: position of the last byte written to a cache, counted from the first one on
+ * @clean_until: position up to which the medium has all bytes, or has after the running flush
+ * @free_until: position up to which no other leaf, or no synchronous one, was active
  * @flushes: number of completed flushes
  * @flushed_bytes: bytes of the running flush
  * @flushing_ns: start of the running flush
@@ -371,8 +371,9 @@ struct ioband_core {
 	u32 first_bytes;
 	enum ioband_flush flush;
 	struct ioband_leaf *writer;
-	u64 dirty_bytes;
-	u64 free_bytes;
+	u64 cached_until;
+	u64 clean_until;
+	u64 free_until;
 	u32 flushes;
 	u64 flushed_bytes;
 	u64 flushing_ns;

@@ -62,6 +62,13 @@
  *	flush.  Without it 8 MB would be in the cache after 30 ms, and the first bio of b
  *	would wait for 600 ms.
  *
+ * A flush from above, as of a file system that commits, has the same effect on what had completed
+ * before it.  Without other writes, none is left to do at the end of the slice.
+ *
+ *	a writes 4 KiB and waits for fsync: data, 12 KiB of the journal, which is another
+ *	group, a flush from above, 4 KiB more.  The slice of a began with a flush of the
+ *	journal's 16 KiB in each round; now one of 4 KiB is left to do, which can wait.
+ *
  * Between leaves with writeback only, there is no flush, and slices are an eighth as long.  The
  * cache gathers the writes of each leaf.  Where no task waits for its own I/O, none waits for
  * the cache.  Slices of 8 MiB would make the ratio of two flushers miss 2:1 by the part that 8
@@ -100,6 +107,18 @@
 static bool core_gathers(const struct ioband_core *core)
 {
 	return core->writer && !core->charge_time && core_is_async(core);
+}
+
+/* Bytes in the caches of the devices. */
+static u64 core_dirty_bytes(const struct ioband_core *core)
+{
+	return core->cached_until - core->clean_until;
+}
+
+/* Of these, bytes for which the writers have to pay. */
+static u64 core_owed_bytes(const struct ioband_core *core)
+{
+	return core->cached_until - max(core->clean_until, core->free_until);
 }
 
 /* Length of a slice. */
@@ -559,9 +578,9 @@ void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 
 {
 	u64 ns;
 
-	core->dirty_bytes += bytes;
+	core->cached_until += bytes;
 	if (leaf_is_alone(core, leaf) || core_gathers(core)) {
-		core->free_bytes = core->dirty_bytes;
+		core->free_until = core->cached_until;
 		leaf->prepaid_ns = 0;
 	}
 	if (in_turn || !core->writer)
@@ -571,7 +590,7 @@ void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 
 	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
 	if (core->writer != leaf)	/* a little more for the present writer */
 		return;
-	ns = leaf_destage_ns(leaf, core->dirty_bytes - core->free_bytes);
+	ns = leaf_destage_ns(leaf, core_owed_bytes(core));
 	if (ns <= leaf->prepaid_ns)
 		return;
 	leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);
@@ -589,7 +608,7 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
 	if (core->flush == IOBAND_FLUSH_RUNNING)
 		return false;
 	if (writer && !is_same_group(writer, leaf) && !core_gathers(core) &&
-	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
+	    leaf_destage_ns(writer, core_dirty_bytes(core)) >= IOBAND_GAP_FIRST_NS)
 		core->flush = IOBAND_FLUSH_DUE;
 	else
 		core->flush = IOBAND_FLUSH_NONE;
@@ -603,14 +622,55 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
 static u64 core_cached_bytes(const struct ioband_core *core)
 {
 	const u64 usual = core->writer ? core->writer->destage_bytes : 0;
+	const u64 owed = core_owed_bytes(core);
 
-	return core->dirty_bytes - core->free_bytes + min(core->free_bytes, usual);
+	return owed + min(core_dirty_bytes(core) - owed, usual);
 }
 
-static void core_forget_dirty(struct ioband_core *core)
+/**
+ * ioband_slice_completed_until() - position up to which a flush puts bytes onto the medium
+ * @core: scheduler
+ *
+ * A flush covers the writes that have completed before it.  The bios in flight may be the last
+ * ones that were written.
+ *
+ * Return: a position for ioband_slice_note_flush().
+ */
+u64 ioband_slice_completed_until(const struct ioband_core *core)
 {
-	core->dirty_bytes = 0;
-	core->free_bytes = 0;
+	return core->cached_until - min(core->cached_until, core->inflight_bytes);
+}
+
+/**
+ * ioband_slice_note_flush() - a flush from above has completed
+ * @core: scheduler
+ * @until: ioband_slice_completed_until() at its submission
+ *
+ * What the writers have paid for the flush that is not necessary any more is used up.  The device
+ * has taken the time.
+ *
+ * Return: true if nothing is left to flush.
+ */
+bool ioband_slice_note_flush(struct ioband_core *core, u64 until)
+{
+	struct ioband_leaf *leaf = core->writer;
+	const u64 owed = core_owed_bytes(core);
+	u64 ns;
+
+	if (until > core->clean_until) {
+		core->clean_until = until;
+		if (leaf) {
+			ns = leaf_destage_ns(leaf, owed - core_owed_bytes(core));
+			leaf->prepaid_ns -= min(ns, leaf->prepaid_ns);
+		}
+	}
+	if (core_dirty_bytes(core) || core->flush == IOBAND_FLUSH_RUNNING)
+		return false;
+	core->flushes++;
+	if (leaf)
+		leaf_end_prepaid(core, leaf);
+	core->writer = NULL;
+	return true;
 }
 
 /**
@@ -631,7 +691,7 @@ bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns)
 	core->flush = IOBAND_FLUSH_RUNNING;
 	core->flushing_ns = now_ns;
 	core->flushed_bytes = core_cached_bytes(core);
-	core_forget_dirty(core);
+	core->clean_until = core->cached_until;
 	return true;
 }
 
@@ -667,7 +727,7 @@ void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns)
 		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
 	leaf->prepaid_ns -= min(ns, leaf->prepaid_ns);
 	leaf_end_prepaid(core, leaf);
-	if (!core->dirty_bytes)
+	if (!core_dirty_bytes(core))
 		core->writer = NULL;
 }
 
@@ -678,7 +738,7 @@ void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns)
 void ioband_slice_drop_flush(struct ioband_core *core)
 {
 	core->flush = IOBAND_FLUSH_NONE;
-	if (!core->dirty_bytes)
+	if (!core_dirty_bytes(core))
 		core->writer = NULL;
 }
 
@@ -777,7 +837,7 @@ void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time)
 		return;
 	core->holder = NULL;
 	core->writer = NULL;
-	core_forget_dirty(core);
+	core->clean_until = core->cached_until;
 	if (core->flush == IOBAND_FLUSH_DUE)
 		core->flush = IOBAND_FLUSH_NONE;
 }

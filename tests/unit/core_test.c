@@ -464,6 +464,31 @@ static void one_may_always_be_in_flight(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 }
 
+/* A leaf that was idle before its bios out of turn has nothing for which others have to wait. */
+static void bios_out_of_turn_are_not_waited_for(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 1, 0);
+	backlog(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	now(a, 512);
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+	/* After a bio in turn, those out of turn change nothing. */
+	wait_for(a, 512);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	assert_null(tree_serve(tree, &wake_ns));
+	now(a, 512);
+	complete_all();
+	assert_null(tree_serve(tree, &wake_ns));
+}
+
 /* The search for the candidate ends when anticipation fills the in-flight limit. */
 static void many_thinkers_cost_little(void **state)
 {
@@ -515,6 +540,7 @@ int main(int argc, char **argv)
 		TEST(what_was_not_told_does_not_count_as_thinking),
 		TEST(only_an_idle_one_thinks),
 		TEST(one_may_always_be_in_flight),
+		TEST(bios_out_of_turn_are_not_waited_for),
 		TEST(many_thinkers_cost_little),
 	};
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import linear, null_blk, sectors
+from harness.devices import linear, mounted, null_blk, sectors
 from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.load import Load, Stream
@@ -83,6 +83,42 @@ def test_a_turn_ends_with_a_flush(
             seen = flushes(guest, disk) - before
         # Two turns of 20 ms, and what their changes take.
         assert (5 <= seen <= 30) if flushed else not seen, seen
+
+
+def fsyncs(guest: Guest, disk: str, device: str) -> tuple[int, float]:
+    """A task of a group writes 4 KiB and waits for fsync, 50 times.
+
+    Returns the flushes of the disk and the milliseconds of a round.
+    """
+    with mounted(guest, device) as point, Cgroup(guest, "a") as a:
+        fio = ["fio", "--name=a", f"--filename={point}/file", "--rw=randwrite", "--bs=4k"]
+        a.run([*fio, "--size=1m", "--end_fsync=1"])
+        guest.run("sync")
+        before = flushes(guest, disk)
+        options = ["--size=1m", "--fsync=1", "--overwrite=1", "--number_ios=50"]
+        out = a.run([*fio, *options, "--output-format=json"]).out
+        job = json.loads(out[out.index("{") :])["jobs"][0]
+        return flushes(guest, disk) - before, job["job_runtime"] / 50
+
+
+@pytest.mark.guest(icount=True)
+def test_a_task_that_waits_for_its_writes(ioband: Guest) -> None:
+    """Without others it has the flushes and the time of dm-linear; the journal is a group too.
+
+    The blocks of the journal are dispatched at once, so no bio waits for its thread to go on.
+    """
+    guest = ioband
+    with null_blk(guest, **CACHED) as disk:
+        with linear(guest, "l", disk) as device:
+            least, base_ms = fsyncs(guest, disk, device.path)
+        print(f"dm-linear: {least} flushes, {base_ms:.2f} ms a round")
+        assert least >= 40
+        for settings in ({}, {"depth": 1}, SLICED):
+            with Ioband(guest, "d", disk, **settings) as device:
+                seen, round_ms = fsyncs(guest, disk, device.path)
+            print(f"ioband {settings}: {seen} flushes, {round_ms:.2f} ms a round")
+            assert seen <= 1.1 * least
+            assert round_ms <= 1.1 * base_ms
 
 
 @pytest.mark.all_kernels

@@ -180,6 +180,7 @@ struct ioband_below {
  * @apart_dirs: directions in which its flow is apart, as bits
  * @probes: its bio in flight is beyond the limit
  * @async: the last bio admitted in turn was asynchronous
+ * @only_urgent: was idle, and since then all of its bios were dispatched out of turn
  * @pause_anticipated: if anticipated: because of writeback idle
  * @was_idle: with slices: was idle at some time since it last had the device
  * @is_run: each bio continues where the one before ended
@@ -208,6 +209,7 @@ struct ioband_leaf {
 	u8 apart_dirs;
 	bool probes;
 	bool async;
+	bool only_urgent;
 	bool pause_anticipated;
 	bool was_idle;
 	bool is_run;

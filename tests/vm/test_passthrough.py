@@ -665,9 +665,10 @@ def test_inline_encryption(ioband: Guest, rare_disk: str, offset: int) -> None:
         Ioband(guest, "i", rare_disk, offset=offset, length=length, depth=1) as device,
         copied(guest, device) as done,
     ):
-        for group in done.values():
-            assert group.write.bytes >= 2 << 20 and group.read.bytes >= 2 << 20
-            assert group.write.held and group.read.held
+        sides = [side for group in done.values() for side in (group.read, group.write)]
+        assert all(side.bytes >= 2 << 20 for side in sides)
+        # Four whole bios a side may come at the pace of the maximum, so that one is not queued.
+        assert (all if offset == 8 else any)(side.held for side in sides)
     keyed = int(guest.read("/sys/module/raredisk/parameters/keyed_bios"))
     splits = 4 * (2 << 20) // (RATE // 16)
     assert (keyed >= splits) == (offset == 8), keyed

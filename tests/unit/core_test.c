@@ -474,6 +474,7 @@ static void bios_out_of_turn_are_not_waited_for(void **state)
 	(void)state;
 	ioband_core_set_limit(&tree->core, 1, 0);
 	backlog(b, 4 * KIB);
+	backlog(b, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 	now(a, 512);
 	complete_all();
@@ -487,6 +488,11 @@ static void bios_out_of_turn_are_not_waited_for(void **state)
 	now(a, 512);
 	complete_all();
 	assert_null(tree_serve(tree, &wake_ns));
+	/* Unless the leaf was idle again before. */
+	tree->now_ns += 10 * MSEC;
+	now(a, 512);
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
 /* The search for the candidate ends when anticipation fills the in-flight limit. */

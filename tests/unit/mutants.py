@@ -28,7 +28,11 @@ CORE = [
         "		core_end_pauses(core, now_ns);\n}",
         "		;\n}",
     ),
-    Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
+    Mutant(
+        "urgent-makes-a-reader",
+        "	if (in_turn) {\n		leaf->async",
+        "	{\n		leaf->async",
+    ),
     Mutant(
         "who-thinks-ends-with-pauses",
         "		if (!leaf->pause_anticipated)\n			continue;\n",
@@ -116,8 +120,8 @@ CORE = [
     ),
     Mutant(
         "urgent-ends-waiting",
-        "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {\n		leaf_arrive",
-        "	{\n		leaf_arrive",
+        "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {\n		leaf->only",
+        "	{\n		leaf->only",
     ),
     Mutant(
         "withdrawn-idle",
@@ -138,6 +142,7 @@ CORE = [
         "!leaf->inflight",
     ),
     Mutant("waits-for-the-slow", "leaf->think_ns > core_patience(core)", "false"),
+    Mutant("waits-for-a-journal", "leaf->only_urgent || ", ""),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
     Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
 ]
@@ -491,7 +496,17 @@ SLICE = [
     ),
     Mutant("gathers-in-long-turns", "core_gathers(core) ? core->slice_ns / 8", "0 ? 0"),
     Mutant("alone-it-pays", "if (leaf_is_alone(core, leaf) || core_gathers(core))", "if (false)"),
-    Mutant("cache-has-no-end", "min(core->free_bytes, usual)", "core->free_bytes"),
+    Mutant(
+        "cache-has-no-end",
+        "min(core_dirty_bytes(core) - owed, usual)",
+        "core_dirty_bytes(core) - owed",
+    ),
+    Mutant("flush-from-above-missed", "if (until > core->clean_until) {", "if (false) {"),
+    Mutant(
+        "flush-covers-in-flight",
+        "core->cached_until - min(core->cached_until, core->inflight_bytes)",
+        "core->cached_until",
+    ),
     Mutant("medium-is-quick", "!core->stuck_ios && leaf_knows_destage(leaf) &&", "false &&"),
     Mutant("flush-for-its-owner", "a->ent.parent == b->ent.parent &&", "false &&"),
     Mutant(
@@ -505,8 +520,8 @@ SLICE = [
     Mutant("flush-for-its-own", "if (writer && !is_same_group(writer, leaf) &&", "if (writer &&"),
     Mutant(
         "goes-during-a-flush",
-        "core->flush == IOBAND_FLUSH_RUNNING)\n		return false;",
-        "false)\n		;",
+        "	if (core->flush == IOBAND_FLUSH_RUNNING)\n		return false;",
+        "",
     ),
     Mutant("flush-not-in-the-slice", "leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));", ""),
     Mutant("flush-not-prepaid", "leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);", ""),

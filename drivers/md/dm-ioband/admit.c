@@ -55,7 +55,7 @@ static bool reserve_is_low(const struct bio *bio)
  * Without memory, queued bios would use up the reserve of clones, for which all bios of the device
  * wait.  So while half of it is in use, bios are dispatched at once.
  *
- * Context: Process, of the submitter.
+ * Context: Process, of the submitter, at the arrival of a bio; takes no lock.
  *
  * Return: see &enum ioband_urgency.
  */

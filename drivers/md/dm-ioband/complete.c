@@ -34,7 +34,10 @@ static void note_latency(struct ioband_done *done, const struct ioband_io *io)
 			   done->now_ns - min(done->now_ns, io->start_ns);
 }
 
-/* Return: true if the caller unpins the counters. */
+/*
+ * Pass a bio of the shared state to the scheduler, or gather it.  Takes the pool's lock.  Return:
+ * true if the caller unpins the counters.
+ */
 static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
 {
 	struct ioband_pool *pool = io->group->pool;

@@ -161,7 +161,7 @@ static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
  *
  * All groups with queued bios are active.
  *
- * Context: Under the pool's lock.
+ * Context: Under the pool's lock, when the limits of the pool's state are applied.
  */
 void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
 {

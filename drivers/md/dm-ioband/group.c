@@ -139,6 +139,7 @@ static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 	ioband_stream_init(&group->own, group, group_node(group), IOBAND_LEVEL_USUAL);
 }
 
+/* Add to the number of groups below each ancestor of a group that is new, or gone (-1). */
 static void count_below(struct ioband_group *group, int more)
 {
 	lockdep_assert_held(&group->pool->lock);

@@ -154,6 +154,7 @@ static void ioband_dtr(struct dm_target *ti)
 	kfree(target);
 }
 
+/* The operation as which a bio is counted. */
 static enum ioband_op op_of(const struct bio *bio)
 {
 	if (!op_is_write(bio_op(bio)))

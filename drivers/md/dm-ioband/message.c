@@ -340,6 +340,7 @@ static bool write_page(struct page_writer *page, struct ioband_pool *pool,
 	return true;
 }
 
+/* Write a page of a list into @result.  May sleep.  Return: 1, or -ENOMEM. */
 static int answer(struct ioband_pool *pool, const struct ioband_message *message,
 		  char *result, unsigned int maxlen)
 {

@@ -731,7 +731,9 @@ void ioband_pool_hide(struct ioband_target *target)
  * ioband_pool_leave() - let a table leave its pool
  * @target: hidden
  *
- * Context: Process; may sleep.
+ * Frees the member and the pool with their last table.
+ *
+ * Context: Process, of the target's destructor; may sleep; takes the mutex of the registry.
  */
 void ioband_pool_leave(struct ioband_target *target)
 {

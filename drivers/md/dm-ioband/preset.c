@@ -107,6 +107,7 @@ const struct ioband_config *ioband_preset_find(const struct ioband_scope *scope,
 	return preset ? &preset->config : NULL;
 }
 
+/* Allocate and count a preset, without its number.  Under the pool's reap mutex; may sleep. */
 static struct ioband_preset *preset_alloc(struct ioband_scope *scope, const char *path)
 {
 	const size_t room = strlen(path) + 1;

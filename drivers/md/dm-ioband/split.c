@@ -41,7 +41,7 @@ static u32 crypt_bytes(const struct bio *bio)
  * ioband_split_min_bytes() - the smallest size of splits that a bio allows
  * @bio: the bio
  *
- * Context: Any.
+ * Context: Process, at the arrival of the bio; takes no lock.
  *
  * Return: bytes, a power of two; 0: the bio must not be split.
  */

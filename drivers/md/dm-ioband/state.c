@@ -246,7 +246,8 @@ void ioband_state_update(struct ioband_pool *pool)
  * Called as often as there are active groups, it returns each of them once.  The caller may drop
  * the lock in between; a group that becomes active meanwhile may be missed.
  *
- * Context: Under the pool's walk mutex and its lock; there is an active group.
+ * Context: Under the pool's walk mutex and its lock, in the pool's tick or a suspend; there is an
+ * active group.
  *
  * Return: the next group.
  */

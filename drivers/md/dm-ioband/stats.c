@@ -66,7 +66,7 @@ static atomic_long_t nr_given[IOBAND_NR_STATS_KINDS];
  * ioband_stats_new() - allocate counters
  * @gfp: flags of the allocation
  *
- * Context: As @gfp says.
+ * Context: As @gfp says; for a new group, or for the spare counters of a pool.
  *
  * Return: counters without histograms, or NULL.
  */
@@ -209,6 +209,8 @@ void ioband_stats_free(struct ioband_stats *stats)
 
 /**
  * ioband_stats_exit() - warn of counters that were not freed, when no pool is left
+ *
+ * Context: Process, when the module is removed.
  */
 void ioband_stats_exit(void)
 {

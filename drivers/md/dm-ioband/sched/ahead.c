@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: the order of the runs of a group, with slices.
+ * Pure, see core.h.  slice.c calls it, under the pool's lock.
  *
  * A run is a stream of sequential reads (stream.c).  Each run has the device for a slice, least
  * served first, and thus in turn.  Meanwhile the disk has read ahead for it.  If the disk still

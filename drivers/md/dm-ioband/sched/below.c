@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: bios that only their own leaf has to wait for.
+ * Pure, see core.h.  core.c and the pool's tick call it, under the pool's lock.
  *
  * A policy below ioband may delay the bios of one group: io.max of the disk below, or one slow disk
  * of a volume over two.  The delayed bios count as in flight.  The group always has more of them
@@ -110,7 +111,7 @@ static u32 trips_needed(const struct ioband_core *core)
 	return IOBAND_BELOW_TRIPS + core->below.flows / IOBAND_BELOW_FLOWS;
 }
 
-/* Trips counted since a point in time. */
+/* Trips in a direction since a point in time; those of the other direction count for less. */
 static u32 trips_since(const struct ioband_core *core, const struct ioband_trips *from,
 		       enum ioband_dir dir)
 {

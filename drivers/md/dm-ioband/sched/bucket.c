@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: token buckets.
+ * Pure, see core.h.  The policies call it (min.c, max.c, latency.c), under the pool's lock.
  *
  * A bucket is kept as the time at which the I/O so far is paid for.  A bio of 64 KiB at 16 MiB/s
  * advances it by 4 ms (the generic cell rate algorithm of ATM; the leaky bucket as a meter:

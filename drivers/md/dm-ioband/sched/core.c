@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: the scheduler.
+ * The target calls it, under the pool's lock.
  *
  * Why it is hard
  * --------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: estimation of the in-flight limit, and of the size of splits.
+ * Pure, see core.h.  The pool's tick calls it, under the pool's lock.
  *
  * A device reaches full throughput with a certain number of bios in flight.  With fewer bios it
  * idles.  With more, the rest stands in the queue of the device, in an order beyond the control

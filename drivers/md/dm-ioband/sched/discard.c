@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: the size of the splits of discards, and their cost.
+ * Pure, see core.h.  The target calls it (split.c, pool.c), under the pool's lock.
  *
  * A discard covers up to 4 GiB, and transfers nothing.  Its bytes do not tell its device time: for
  * 1 GiB that is 1 ms with one device and 10 s with another.  Many devices serve nothing else

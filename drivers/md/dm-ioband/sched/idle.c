@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: the idle class, below all weights.
+ * Pure, see core.h.  core.c and below.c call it, under the pool's lock.
  *
  * A weight of 1 beside 100 is one bio in a hundred, and it does not yield to a reader with one bio
  * at a time: it fills the device in between.  Background work, such as a scrub or a backup, is to

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: latency targets.
+ * Pure, see core.h.  core.c and the target call it, under the pool's lock.
  *
  * An entity of the tree may have a latency target: the mean time of its reads from arrival to
  * completion.  While the mean is above the target, the entity is late, and other leaves are held

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: maxima.
+ * Pure, see core.h.  core.c and the target call it, under the pool's lock.
  *
  * An entity of the tree, a group or the bios of a group itself, may have a maximum: bytes a
  * second, bios a second or both, for reads, for writes or for both.  It applies to all bios at

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: minima.
+ * Pure, see core.h.  core.c, slice.c and the target call it, under the pool's lock.
  *
  * An entity of the tree may have a minimum: bytes a second, bios a second or both, for reads,
  * for writes or for both.  It applies to all bios at or below the entity.  A weight divides the

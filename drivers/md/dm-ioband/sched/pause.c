@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: writeback idle.
+ * Pure, see core.h.  core.c and slice.c call it, under the pool's lock.
  *
  * Dirty throttling makes tasks sleep while too many pages are dirty, and their flusher then has
  * nothing to write for a moment.  If other groups got the share of that moment, two groups at

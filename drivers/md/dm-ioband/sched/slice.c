@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: slices for disks that seek, and flushes of their write caches.
+ * Pure, see core.h.  core.c and the target (flush.c) call it, under the pool's lock.
  *
  * A disk with a head loses a seek with each change between leaves, and serves its own queue by
  * the position of the head.  So each leaf gets the device to itself for a slice.  At every

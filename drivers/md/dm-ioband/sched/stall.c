@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: devices that do not answer.
+ * Pure, see core.h.  The target calls it (pool.c, state.c), under the pool's lock.
  *
  * A device is silent if it has bios in flight, and has completed none for IOBAND_SILENT_NS.
  * There are two reasons, which ask for opposite actions.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dm-ioband: the tree of entities: virtual time, charge, and the choice among children.
+ * Pure, see core.h.  core.c and the policies call it, under the pool's lock.
  *
  * The algorithm is explained on top of core.c.  Minima, maxima and the idle class learn of changes
  * through &struct ioband_hooks.

@@ -258,7 +258,7 @@ MUTANTS = [
     ("explain-latency.c", "reads.wait_ns + reads.service_ns", "reads.service_ns", "unit"),
     ("explain-latency.c", "return top->parent || !explain_bounds_reads(top);", "return 1;", "unit"),
     ("explain-latency.c", "if (explain_bounds_reads(doer) ||", "if (", "unit"),
-    ("explain-latency.c", "    explain_caps_reads(pool, top, seconds))", "    0)", "unit"),
+    ("explain-latency.c", " || explain_caps_reads(pool, top, seconds))", " || 0)", "unit"),
     ("explain-latency.c", "if (!top->parent || !tree_is_sound(groups, top))", "if (0)", "unit"),
     ("explain-latency.c", "if (target->capped)\n\t\treturn;", "", "unit"),
     ("explain-latency.c", "!it->brake_per_s || !worst ||", "!worst ||", "unit"),

@@ -112,8 +112,7 @@ static int read_rate(struct span value, enum rate rate, enum bound bound,
 		return problem_set(problem,
 				   "%s=%s is too large: at most %s%llu%s a second can be set; %s is for no bound",
 				   name, span_show(value, shown),
-				   is_bytes ? "1TiB (" : "", RATE_MAX,
-				   is_bytes ? ")" : "", none);
+				   is_bytes ? "1TiB (" : "", RATE_MAX, is_bytes ? ")" : "", none);
 	if (!*number && bound == MAXIMUM)
 		return problem_set(problem,
 				   "%s=%s would stop the group for good; 1 is the least, and %s is for no bound",
@@ -275,8 +274,7 @@ char *rates_explicit(const char *text)
 		char *one = xstrndup(word.start, word.length);
 		struct span plain;
 
-		xappend(&all, "%s%s%s", *all ? " " : "", one,
-			rates_plain(one, &plain) ? "iB" : "");
+		xappend(&all, "%s%s%s", *all ? " " : "", one, rates_plain(one, &plain) ? "iB" : "");
 		free(one);
 	}
 	return all;

@@ -19,11 +19,9 @@ static int add_file(struct conf *conf, const char *name)
 	int code = EXIT_OK, error = infile_read(name, &text);
 
 	if (error == EILSEQ)
-		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration",
-			    name);
+		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration", name);
 	else if (error)
-		code = fail(exit_code_of(error), "cannot read %s: %s", name,
-			    strerror(error));
+		code = fail(exit_code_of(error), "cannot read %s: %s", name, strerror(error));
 	else if (conf_add(conf, name, text, &problem))
 		code = fail(EXIT_USAGE, "%s", problem.text);
 	free(text);

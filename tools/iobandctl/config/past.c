@@ -146,8 +146,7 @@ bool past_asked_path(const struct past *past, const char *pool, const char *devi
 		     const char *path, int setting, const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
-		if (past_says(conf_setting_of(&past->v[i],
-					      conf_group_keys[setting], path,
+		if (past_says(conf_setting_of(&past->v[i], conf_group_keys[setting], path,
 					      pool, device),
 			      setting, now))
 			return true;

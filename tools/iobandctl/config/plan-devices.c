@@ -33,16 +33,14 @@ static char *name_for(const struct choice *choice)
 	char name[NAME_SIZE];
 
 	if (as || !conf_may_be_several(choice->section))
-		return expand_name(as ? as : choice->section->label,
-				   choice->label);
+		return expand_name(as ? as : choice->section->label, choice->label);
 	name_wrapped(&choice->device, name);
 	return xstrdup(name);
 }
 
 static bool in_use(const struct device *device, struct problem *use)
 {
-	return use_of_device(device, use) || use_exclusive(device, use) ||
-	       use_as_part(device, use);
+	return use_of_device(device, use) || use_exclusive(device, use) || use_as_part(device, use);
 }
 
 static int check_name_free(const struct plan *plan, const char *name)
@@ -51,22 +49,17 @@ static int check_name_free(const struct plan *plan, const char *name)
 
 	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
 		if (!strcmp(plan->future[i].name, name))
-			code = fail(EXIT_IN_USE,
-				    "two ioband devices would be named %s",
-				    name);
+			code = fail(EXIT_IN_USE, "two ioband devices would be named %s", name);
 	}
 	if (code == EXIT_OK && mapper_exists(name, NULL))
 		code = fail(EXIT_IN_USE,
-			    "there is a dm device %s already; choose another name",
-			    name);
+			    "there is a dm device %s already; choose another name", name);
 	return code;
 }
 
-static bool is_twice(const struct plan *plan, const struct choice *choice,
-		     struct problem *why)
+static bool is_twice(const struct plan *plan, const struct choice *choice, struct problem *why)
 {
-	return make_is_twice(plan->devices, conf_pool(choice->section),
-			     &choice->device, why);
+	return make_is_twice(plan->devices, conf_pool(choice->section), &choice->device, why);
 }
 
 /*
@@ -80,13 +73,10 @@ static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 	struct problem why;
 
 	if (blockage_reason(&choice->device, &why))
-		note("note: %s is left alone, as it does not answer: %s", path,
-		     why.text);
+		note("note: %s is left alone, as it does not answer: %s", path, why.text);
 	else if (in_use(&choice->device, &why))
-		note("note: %s is left alone, as it is in use: %s", path,
-		     why.text);
-	else if (use_beside_root(&choice->device, &why) ||
-		 is_twice(plan, choice, &why))
+		note("note: %s is left alone, as it is in use: %s", path, why.text);
+	else if (use_beside_root(&choice->device, &why) || is_twice(plan, choice, &why))
 		note("note: %s is left alone: %s", path, why.text);
 	else
 		return false;
@@ -110,8 +100,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	if (code != EXIT_OK)
 		return code;
 	if (in_use(&choice->device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s",
-			    choice->device.path, use.text);
+		return fail(EXIT_IN_USE, "%s is in use: %s", choice->device.path, use.text);
 	name = name_for(choice);
 	code = check_name_free(plan, name);
 	if (code == EXIT_OK)
@@ -160,8 +149,7 @@ static void plan_weight(struct plan *plan, struct future *future,
 }
 
 /* A new pool has the kernel's defaults; plan_pools() sets its own later. */
-static void join_pool(const struct plan *plan, struct future *future,
-		      const char *pool)
+static void join_pool(const struct plan *plan, struct future *future, const char *pool)
 {
 	struct ioband_table table = {
 		.measure = "bytes", .depth = "auto",
@@ -179,8 +167,7 @@ static void join_pool(const struct plan *plan, struct future *future,
 }
 
 /* Plan the weight and the bounds of the device's own group. */
-static int plan_own(struct plan *plan, struct future *future,
-		    const struct conf_section *section)
+static int plan_own(struct plan *plan, struct future *future, const struct conf_section *section)
 {
 	if (!text_after(future->table.mode, "device"))
 		return EXIT_OK;
@@ -189,8 +176,7 @@ static int plan_own(struct plan *plan, struct future *future,
 }
 
 /* The pool of a device without a setting in the configuration. */
-static void default_pool(const struct choice *choice,
-			 char pool[IOBAND_POOL_SIZE])
+static void default_pool(const struct choice *choice, char pool[IOBAND_POOL_SIZE])
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 
@@ -200,8 +186,7 @@ static void default_pool(const struct choice *choice,
 	names_free(&passed);
 }
 
-static int plan_move(struct plan *plan, const struct choice *choice,
-		     struct future *future)
+static int plan_move(struct plan *plan, const struct choice *choice, struct future *future)
 {
 	const struct conf_value *value = &choice->section->value[KEY_POOL];
 	int code = plan_check_pool(choice->section);
@@ -231,28 +216,24 @@ static int plan_move(struct plan *plan, const struct choice *choice,
  * Settings of its own group are removed before a change to a mode without such
  * a group.
  */
-static int plan_mode(struct plan *plan, const struct choice *choice,
-		     struct future *future)
+static int plan_mode(struct plan *plan, const struct choice *choice, struct future *future)
 {
 	const struct conf_value *value = &choice->section->value[KEY_MODE];
 	const char *mode = value->text;
 	int code = EXIT_OK;
 
-	if (!mode &&
-	    plan_gave_device(plan, future, KEY_MODE, future->table.mode))
+	if (!mode && plan_gave_device(plan, future, KEY_MODE, future->table.mode))
 		mode = "cgroup";
 	if (!mode || !strcmp(mode, future->table.mode))
 		return plan_own(plan, future, choice->section);
 	if (!text_after(mode, "device"))
 		code = plan_own(plan, future, choice->section);
-	plan_set(plan, future, true, "mode", future->table.mode, mode,
-		 &value->place);
+	plan_set(plan, future, true, "mode", future->table.mode, mode, &value->place);
 	strcpy(future->table.mode, mode);
 	return code == EXIT_OK ? plan_own(plan, future, choice->section) : code;
 }
 
-static int plan_old(struct plan *plan, const struct choice *choice,
-		    struct future *future)
+static int plan_old(struct plan *plan, const struct choice *choice, struct future *future)
 {
 	int code;
 
@@ -313,8 +294,7 @@ static int plan_inserted(struct plan *plan, const struct choice *choice,
 {
 	const char *name = inserted->dm->name;
 
-	if (conf_flag(choice->section, KEY_INSERT) &&
-	    !strcmp(choice->label, name))
+	if (conf_flag(choice->section, KEY_INSERT) && !strcmp(choice->label, name))
 		return plan_old(plan, choice, future_named(plan, name));
 	if (choice->named)
 		return fail(EXIT_IN_USE,
@@ -337,21 +317,18 @@ int plan_devices(struct plan *plan)
 		const struct choice *choice = &plan->choices.v[i];
 		const struct device *device = &choice->device;
 		struct future *future = plan_over(plan, device);
-		const struct ioband_device *inserted =
-			inserted_into(plan, device);
+		const struct ioband_device *inserted = inserted_into(plan, device);
 
 		if (inserted)
 			code = plan_blame(plan, &choice->section->place,
 					  plan_inserted(plan, choice, inserted));
 		else if (conf_flag(choice->section, KEY_INSERT))
-			code = plan_blame(plan,
-					  &choice->section->value[KEY_INSERT].place,
+			code = plan_blame(plan, &choice->section->value[KEY_INSERT].place,
 					  plan_insert(plan, choice));
 		else if (future)
 			code = plan_old(plan, choice, future);
 		else
-			code = plan_blame(plan, &choice->section->place,
-					  plan_new(plan, choice));
+			code = plan_blame(plan, &choice->section->place, plan_new(plan, choice));
 	}
 	return code;
 }

@@ -343,8 +343,7 @@ static int check_room(struct trees *trees)
 		if (most > IOBAND_PRESETS_MAX + counts.dropped)
 			return fail(EXIT_USAGE,
 				    "pool %s: what cgroups begin with would be kept for %zu paths, and %d are the most; write patterns for some, which 'iobandctl watch' is for; nothing was changed",
-				    pool, most - counts.dropped,
-				    IOBAND_PRESETS_MAX);
+				    pool, most - counts.dropped, IOBAND_PRESETS_MAX);
 	}
 	return EXIT_OK;
 }

@@ -62,8 +62,7 @@ static const char *writes_starved_word(const struct plan *plan, const char *pool
 	struct conf_place place;
 	const char *text = conf_pool_setting(plan->conf, pool, KEY_WRITES_STARVED, &place);
 
-	return text && strtoull(text, NULL, 10) !=
-		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
+	return text && strtoull(text, NULL, 10) != IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
 }
 
 /*

@@ -148,8 +148,7 @@ int presets_phase(const struct ioband_preset *now, const struct ioband_preset *w
 		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
 		narrows |= is_tighter(is->of[MAXIMUM].rate[rate], was->of[MAXIMUM].rate[rate]);
-		gives |= is->of[MINIMUM].rate[rate] >
-			 was->of[MINIMUM].rate[rate];
+		gives |= is->of[MINIMUM].rate[rate] > was->of[MINIMUM].rate[rate];
 	}
 	if (setting == GROUP_BOUNDS + MAXIMUM)
 		return narrows ? PRESET_NARROWS : PRESET_WIDENS;

@@ -58,8 +58,7 @@ static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
 	return same(device, number);
 }
 
-static struct libmnt_fs *find_entry(struct libmnt_table *entries,
-				    const struct device *device)
+static struct libmnt_fs *find_entry(struct libmnt_table *entries, const struct device *device)
 {
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct libmnt_fs *entry = NULL;
@@ -90,12 +89,10 @@ static bool is_mounted(const struct device *device, struct problem *use)
 static bool is_swap(const struct device *device, struct problem *use)
 {
 	struct libmnt_table *swaps = mnt_new_table();
-	bool found = swaps && !mnt_table_parse_swaps(swaps, NULL) &&
-		     find_entry(swaps, device);
+	bool found = swaps && !mnt_table_parse_swaps(swaps, NULL) && find_entry(swaps, device);
 
 	if (found)
-		problem_set(use, "swap is on it; 'swapoff %s' first",
-			    device->path);
+		problem_set(use, "swap is on it; 'swapoff %s' first", device->path);
 	mnt_unref_table(swaps);
 	return found;
 }
@@ -143,8 +140,7 @@ static bool is_used(const struct device *device, struct problem *use)
 	       is_swap(device, use) || is_in_btrfs(device, use);
 }
 
-static bool has_used_partition(const struct device *device,
-			       struct problem *use)
+static bool has_used_partition(const struct device *device, struct problem *use)
 {
 	struct names partitions = { .n = 0 };
 	struct problem inner;
@@ -194,8 +190,7 @@ static bool is_set(struct udev_device *found, const char *property)
  */
 bool use_as_path(struct udev_device *found, struct problem *use)
 {
-	bool is = is_set(found, "DM_MULTIPATH_DEVICE_PATH") &&
-		  !is_set(found, "IOBAND_WRAP");
+	bool is = is_set(found, "DM_MULTIPATH_DEVICE_PATH") && !is_set(found, "IOBAND_WRAP");
 
 	if (is)
 		problem_set(use,
@@ -259,8 +254,7 @@ static bool find_root(struct device *device)
 
 		if (!major(devno))
 			devno = number_at(mnt_fs_get_srcpath(root));
-		snprintf(number, sizeof(number), "%u:%u", major(devno),
-			 minor(devno));
+		snprintf(number, sizeof(number), "%u:%u", major(devno), minor(devno));
 		found = device_find(number, device);
 	}
 	mnt_unref_table(mounts);
@@ -348,8 +342,7 @@ static bool is_in_crypttab(const char *path)
 
 static bool is_called(const char *path, struct problem *use)
 {
-	const char *table = is_in_fstab(path) ? "fstab" :
-			    is_in_crypttab(path) ? "crypttab" : NULL;
+	const char *table = is_in_fstab(path) ? "fstab" : is_in_crypttab(path) ? "crypttab" : NULL;
 
 	if (table)
 		problem_set(use,
@@ -399,8 +392,7 @@ bool use_by_name(const struct device *device, struct problem *use)
 
 	device_related(device, "", &parts);
 	for (size_t i = 0; i < parts.n && !found; i++)
-		found = device_of_kernel_name(parts.v[i], &part) &&
-			is_called(part.path, use);
+		found = device_of_kernel_name(parts.v[i], &part) && is_called(part.path, use);
 	names_free(&parts);
 	return found;
 }
@@ -413,8 +405,7 @@ bool use_by_name(const struct device *device, struct problem *use)
  * udev names the link of a partition after the link of its disk, followed by p and the
  * number.  The p is absent if the link of the disk does not end with a digit.
  */
-bool use_by_link(const struct device *device, const char *link,
-		 struct problem *use)
+bool use_by_link(const struct device *device, const char *link, struct problem *use)
 {
 	const char *p = isdigit((unsigned char)link[strlen(link) - 1]) ? "p" : "";
 	bool found = is_called(link, use);
@@ -440,8 +431,7 @@ bool use_by_link(const struct device *device, const char *link,
  * Use cached attributes only: a file server may not answer.  The mode of a link in
  * /proc/PID/fd is that of its open file.
  */
-static bool file_is(int files, const char *name, const struct device *device,
-		    bool writes)
+static bool file_is(int files, const char *name, const struct device *device, bool writes)
 {
 	struct statx info;
 	struct stat link;
@@ -453,8 +443,7 @@ static bool file_is(int files, const char *name, const struct device *device,
 			    link.st_mode & 0200));
 }
 
-static bool process_has_open(int process, const struct device *device,
-			     bool writes)
+static bool process_has_open(int process, const struct device *device, bool writes)
 {
 	struct dirent *entry;
 	bool found = false;
@@ -481,12 +470,10 @@ static void process_name(int process, char name[64])
 		close(fd);
 }
 
-static bool check_process(DIR *processes, const char *pid,
-			  const struct device *device, bool writes,
+static bool check_process(DIR *processes, const char *pid, const struct device *device, bool writes,
 			  struct problem *use)
 {
-	int process = openat(dirfd(processes), pid,
-			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int process = openat(dirfd(processes), pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool found = process >= 0 && process_has_open(process, device, writes);
 	char name[64];
 
@@ -505,8 +492,7 @@ static bool check_process(DIR *processes, const char *pid,
  * @writes: only files that are open for writing count
  * Return: true if so; udev's processes do not count.
  */
-bool use_by_process(const struct device *device, bool writes,
-		    struct problem *use)
+bool use_by_process(const struct device *device, bool writes, struct problem *use)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
@@ -555,8 +541,7 @@ bool use_exclusive(const struct device *device, struct problem *use)
 	int error = reach_run(open_exclusive, device->path, NULL, 0);
 
 	if (error == -ETIMEDOUT) {
-		problem_set(use,
-			    "it does not answer: opening it did not end within a second");
+		problem_set(use, "it does not answer: opening it did not end within a second");
 		return true;
 	}
 	if (error != -EBUSY)
@@ -580,8 +565,7 @@ bool use_exclusive(const struct device *device, struct problem *use)
  * or mdadm, still has it open.  If the kernel uses the device, the table of ioband cannot be
  * loaded, and the unit leaves the device alone.
  */
-bool use_in_event(const struct device *device, bool first, bool synthetic,
-		  struct problem *use)
+bool use_in_event(const struct device *device, bool first, bool synthetic, struct problem *use)
 {
 	if (first)
 		return use_exclusive(device, use);

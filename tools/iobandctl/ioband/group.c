@@ -141,8 +141,7 @@ static int find_number(const char *mode, const char *spelled, struct group_ref *
 	uint64_t number;
 
 	if (!number_of(mode, spelled, &number))
-		return fail(EXIT_MISSING,
-			    "%s:%s names nothing; give a number%s", mode,
+		return fail(EXIT_MISSING, "%s:%s names nothing; give a number%s", mode,
 			    spelled, mode[1] == 'i' && mode[0] != 'p' ?
 			    " or a name that is known here" : "");
 	snprintf(name, sizeof(name), "%s:%llu", mode, (unsigned long long)number);

@@ -136,8 +136,7 @@ static int put_under(const struct ioband_devices *devices, const struct settings
  * Before anything is made: whether the switch would wait for I/O that does not end, and
  * whether the pool would have the same bio twice.
  */
-static int check_device(const struct ioband_devices *devices,
-			const struct settings *settings,
+static int check_device(const struct ioband_devices *devices, const struct settings *settings,
 			const struct under *under)
 {
 	struct device device = under_device(under);

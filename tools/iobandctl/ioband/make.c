@@ -52,8 +52,7 @@ static int check_number(const char *option, const char *text, uint64_t min,
 		return EXIT_OK;
 	return fail(EXIT_USAGE, "--%s '%s': it is a number from %llu to %llu%s%s",
 		    option, text, (unsigned long long)min,
-		    (unsigned long long)max, word ? ", or " : "",
-		    word ? word : "");
+		    (unsigned long long)max, word ? ", or " : "", word ? word : "");
 }
 
 /* Check that a setting is one word; the kernel checks its value. */
@@ -89,34 +88,28 @@ int settings_check(const struct settings *settings)
 			    "--weight '%s': it is a number from 1 to %u, or idle",
 			    settings->weight, IOBAND_WEIGHT_MAX);
 	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
-		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS,
-			    settings->depth);
+		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS, settings->depth);
 	if (code == EXIT_OK)
-		code = check_number("slice", settings->slice, 0,
-				    IOBAND_SLICE_MAX_MS, "auto");
+		code = check_number("slice", settings->slice, 0, IOBAND_SLICE_MAX_MS, "auto");
 	if (code == EXIT_OK)
 		code = check_number("writes-starved", settings->writes_starved,
 				    1, IOBAND_WRITES_STARVED_MAX, NULL);
 	return code;
 }
 
-static int check_free(const char *name, const char *uuid,
-		      const struct device *device)
+static int check_free(const char *name, const char *uuid, const struct device *device)
 {
 	struct problem use;
 
 	if (mapper_exists(name, NULL))
 		return fail(EXIT_IN_USE,
-			    "there is a dm device %s already; choose another name",
-			    name);
+			    "there is a dm device %s already; choose another name", name);
 	if (mapper_exists(NULL, uuid))
 		return fail(EXIT_IN_USE,
 			    "a dm device that was renamed has the UUID %s; choose another name",
 			    uuid);
-	if (use_of_device(device, &use) || use_exclusive(device, &use) ||
-	    use_as_part(device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
-			    use.text);
+	if (use_of_device(device, &use) || use_exclusive(device, &use) || use_as_part(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path, use.text);
 	if (use_by_process(device, false, &use))
 		note("note: %s, and goes past the new device until it opens /dev/mapper/%s instead",
 		     use.text, name);
@@ -146,11 +139,9 @@ static bool finds_pool(const struct ioband_devices *devices,
 		       const char *pool, struct problem *why)
 {
 	for (size_t i = 0; i < others->n; i++) {
-		const struct ioband_device *other =
-			ioband_named(devices, others->v[i]);
+		const struct ioband_device *other = ioband_named(devices, others->v[i]);
 
-		if (!other || !other->dm->table ||
-		    strcmp(other->table.pool, pool))
+		if (!other || !other->dm->table || strcmp(other->table.pool, pool))
 			continue;
 		problem_set(why,
 			    "ioband device %s, which is %s, is in pool %s already",
@@ -160,8 +151,7 @@ static bool finds_pool(const struct ioband_devices *devices,
 	return false;
 }
 
-static void name_pool(const char *asked, const struct names *disks,
-		      char pool[IOBAND_POOL_SIZE])
+static void name_pool(const char *asked, const struct names *disks, char pool[IOBAND_POOL_SIZE])
 {
 	if (asked)
 		snprintf(pool, IOBAND_POOL_SIZE, "%s", asked);
@@ -201,8 +191,7 @@ static const struct ioband_table *
 pool_table(const struct ioband_devices *devices, const char *pool)
 {
 	for (size_t i = 0; i < devices->n; i++) {
-		if (devices->v[i].dm->table &&
-		    !strcmp(devices->v[i].table.pool, pool))
+		if (devices->v[i].dm->table && !strcmp(devices->v[i].table.pool, pool))
 			return &devices->v[i].table;
 	}
 	return NULL;
@@ -269,12 +258,10 @@ static const char *choose_measure(const struct ioband_devices *devices,
  * left out, because older modules do not know it.
  */
 static const char *choose_writes_starved(const struct ioband_devices *devices,
-					 const struct settings *settings,
-					 const char *pool)
+					 const struct settings *settings, const char *pool)
 {
 	const struct ioband_table *table = pool_table(devices, pool);
-	uint64_t has = table ? table->writes_starved :
-			       IOBAND_WRITES_STARVED_DEFAULT;
+	uint64_t has = table ? table->writes_starved : IOBAND_WRITES_STARVED_DEFAULT;
 	const char *asked = settings->writes_starved;
 
 	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;
@@ -292,8 +279,7 @@ static int choose_pool(const struct ioband_devices *devices,
 	name_pool(settings->pool, &disks, pool);
 	settings->slice = choose_slice(devices, settings, pool, &disks);
 	settings->measure = choose_measure(devices, settings, pool, &disks);
-	settings->writes_starved =
-		choose_writes_starved(devices, settings, pool);
+	settings->writes_starved = choose_writes_starved(devices, settings, pool);
 	names_free(&disks);
 	names_free(&passed);
 	if (!make_is_twice(devices, pool, device, &why))
@@ -344,8 +330,7 @@ static int explain(const struct device *device, const char *name, int error)
 	}
 	/* The errno may be wrong: libdevmapper does not always keep it. */
 	if (use_of_device(device, &use) || use_exclusive(device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
-			    use.text);
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path, use.text);
 	return fail(exit_code_of(-error), "cannot make %s over %s: %s",
 		    name, device->path, kmsg_reason(-error));
 }
@@ -357,8 +342,7 @@ static int explain(const struct device *device, const char *name, int error)
  * @line: the result after the target's name, to be freed; NULL after a failure
  */
 int make_line(const struct ioband_devices *devices,
-	      const struct settings *settings, const struct device *device,
-	      char **line)
+	      const struct settings *settings, const struct device *device, char **line)
 {
 	struct settings chosen = *settings;
 	char pool[IOBAND_POOL_SIZE];
@@ -394,8 +378,7 @@ static int find_guests(const struct device *device, bool *is)
  * @device: the device below
  */
 int make_device(const struct ioband_devices *devices,
-		const struct settings *settings, const char *name,
-		const struct device *device)
+		const struct settings *settings, const char *name, const struct device *device)
 {
 	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *line = NULL;
 	struct new_device made = { .name = name, .uuid = uuid };

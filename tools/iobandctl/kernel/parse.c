@@ -216,8 +216,7 @@ static int check_format(struct span word, struct problem *problem)
 
 	if (span_is(word, FORMAT))
 		return 0;
-	return problem_set(problem,
-			   "its format is '%s' and this iobandctl knows "
+	return problem_set(problem, "its format is '%s' and this iobandctl knows "
 			   FORMAT "; use an iobandctl as new as the module",
 			   span_show(word, shown));
 }

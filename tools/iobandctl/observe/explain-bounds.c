@@ -42,20 +42,17 @@ static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
 }
 
 /* A bound of the root group covers only the root's own I/O. */
-static bool is_bound_by(const struct groups *groups,
-			const struct ioband_group *doer,
+static bool is_bound_by(const struct groups *groups, const struct ioband_group *doer,
 			const struct ioband_group *top)
 {
-	return doer == top ||
-	       (top->parent && tree_is_below(groups, doer, top));
+	return doer == top || (top->parent && tree_is_below(groups, doer, top));
 }
 
 /*
  * I/O that counts for a rate, by a group and all groups below it; by all groups
  * if NULL.
  */
-static struct op_stats rate_total(const struct observation *pool,
-				  const struct ioband_group *top,
+static struct op_stats rate_total(const struct observation *pool, const struct ioband_group *top,
 				  enum rate rate)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -63,8 +60,7 @@ static struct op_stats rate_total(const struct observation *pool,
 	struct op_stats sum = { .ios = 0 };
 
 	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, stats->v[i].seq);
+		const struct ioband_group *doer = groups_find(groups, stats->v[i].seq);
 
 		if (!doer || (top && !is_bound_by(groups, doer, top)))
 			continue;
@@ -85,23 +81,20 @@ static double amount_of(const struct op_stats *done, enum rate rate)
  * Bounds count whole I/Os: at 1 MiB/s, three, four or five I/Os of 512 KiB
  * complete in two seconds.  So an error of one I/O of average size is allowed.
  */
-static enum reach reach_of(const struct op_stats *done, enum rate rate,
-			   double bound)
+static enum reach reach_of(const struct op_stats *done, enum rate rate, double bound)
 {
 	double amount = amount_of(done, rate);
 	double one = done->ios ? amount / done->ios : 0;
 
 	if (!done->ios || amount + one < bound * BOUND_TOLERANCE)
 		return REACH_BELOW;
-	return (amount - one) * BOUND_TOLERANCE > bound ? REACH_ABOVE :
-							  REACH_AT;
+	return (amount - one) * BOUND_TOLERANCE > bound ? REACH_ABOVE : REACH_AT;
 }
 
 static bool counts_as_maximum(const struct explanation *it,
 			      const struct op_stats *own, enum reach reach)
 {
-	return reach != REACH_BELOW &&
-	       (explain_is_held(it) || own->held_ios * 2 > own->ios);
+	return reach != REACH_BELOW && (explain_is_held(it) || own->held_ios * 2 > own->ios);
 }
 
 /*
@@ -117,8 +110,7 @@ static bool counts_as_minimum(const struct explanation *it,
 	       done->wait_ns >= it->seconds * NS_PER_S * BOUND_TOLERANCE;
 }
 
-static void measure_rate(const struct observation *pool,
-			 const struct ioband_group *group,
+static void measure_rate(const struct observation *pool, const struct ioband_group *group,
 			 const struct ioband_group *top, enum bound bound,
 			 enum rate rate, struct explanation *it)
 {
@@ -156,8 +148,7 @@ static int by_use(const void *left, const void *right)
  * them.
  */
 static void measure_kind(const struct observation *pool,
-			 const struct ioband_group *group, enum bound bound,
-			 struct explanation *it)
+			 const struct ioband_group *group, enum bound bound, struct explanation *it)
 {
 	struct explain_bounds *list = &it->bound[bound];
 
@@ -177,8 +168,7 @@ static void measure_kind(const struct observation *pool,
 }
 
 /* Whether a group, or a group below it, had queued I/O in a sample. */
-static bool was_held(const struct observation *pool,
-		     const struct ioband_group *top)
+static bool was_held(const struct observation *pool, const struct ioband_group *top)
 {
 	const struct groups *groups = &pool->delta.groups;
 
@@ -186,11 +176,9 @@ static bool was_held(const struct observation *pool,
 		const struct stats *look = &pool->look[i];
 
 		for (size_t k = 0; k < look->n; k++) {
-			const struct ioband_group *doer =
-				groups_find(groups, look->v[k].seq);
+			const struct ioband_group *doer = groups_find(groups, look->v[k].seq);
 
-			if (doer && look->v[k].held[IOS] &&
-			    is_bound_by(groups, doer, top))
+			if (doer && look->v[k].held[IOS] && is_bound_by(groups, doer, top))
 				return true;
 		}
 	}
@@ -269,8 +257,7 @@ bool explain_caps_reads(const struct observation *pool,
 		uint64_t most = top->bounds.of[MAXIMUM].rate[reads[i]];
 		struct op_stats done = rate_total(pool, top, reads[i]);
 
-		if (most &&
-		    reach_of(&done, reads[i], most * seconds) != REACH_BELOW)
+		if (most && reach_of(&done, reads[i], most * seconds) != REACH_BELOW)
 			return true;
 	}
 	return false;
@@ -283,19 +270,16 @@ bool explain_caps_reads(const struct observation *pool,
  *
  * Return: their share of the service of the pool, in percent.
  */
-double explain_share(const struct observation *pool,
-		     const struct ioband_group *top)
+double explain_share(const struct observation *pool, const struct ioband_group *top)
 {
 	const struct stats *stats = &pool->delta.stats;
 	double share_pct = 0;
 
 	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(&pool->delta.groups, stats->v[i].seq);
+		const struct ioband_group *doer = groups_find(&pool->delta.groups, stats->v[i].seq);
 
 		if (doer && is_bound_by(&pool->delta.groups, doer, top))
-			share_pct += stats_share(stats, &stats->v[i],
-						 pool->speaker->table.measure);
+			share_pct += stats_share(stats, &stats->v[i], pool->speaker->table.measure);
 	}
 	return share_pct;
 }
@@ -311,8 +295,7 @@ static bool needs_promise(const struct observation *pool,
 		uint64_t least = group->bounds.of[MINIMUM].rate[rate];
 		struct op_stats done = rate_total(pool, group, rate);
 
-		if (least && done.ios &&
-		    reach_of(&done, rate, least * seconds) != REACH_ABOVE)
+		if (least && done.ios && reach_of(&done, rate, least * seconds) != REACH_ABOVE)
 			return true;
 	}
 	return false;
@@ -322,10 +305,8 @@ static bool needs_promise(const struct observation *pool,
  * The groups that a minimum gives more than their weights, at the cost of
  * others.
  */
-static void measure_promised(const struct observation *pool,
-			     const struct activity *activity,
-			     const struct ioband_group *group,
-			     struct explanation *it)
+static void measure_promised(const struct observation *pool, const struct activity *activity,
+			     const struct ioband_group *group, struct explanation *it)
 {
 	const struct groups *groups = &pool->delta.groups;
 
@@ -344,8 +325,7 @@ static void measure_promised(const struct observation *pool,
 			it->promised[it->n_promised++] = part;
 	}
 	if (it->n_promised)
-		qsort(it->promised, it->n_promised, sizeof(*it->promised),
-		      explain_by_share);
+		qsort(it->promised, it->n_promised, sizeof(*it->promised), explain_by_share);
 }
 
 /**
@@ -355,10 +335,8 @@ static void measure_promised(const struct observation *pool,
  * @group: a group of the pool
  * @it: has the levels, the shares and the looks; gets the rest
  */
-void explain_measure_bounds(const struct observation *pool,
-			    const struct activity *activity,
-			    const struct ioband_group *group,
-			    struct explanation *it)
+void explain_measure_bounds(const struct observation *pool, const struct activity *activity,
+			    const struct ioband_group *group, struct explanation *it)
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		measure_kind(pool, group, bound, it);

@@ -37,8 +37,7 @@ static bool counts(const struct explanation *it, enum bound bound)
  */
 static bool is_mostly_used(const struct explanation *it)
 {
-	return it->bound[MAXIMUM].n &&
-	       it->bound[MAXIMUM].v[0].used_pct >= MAXIMUM_MOSTLY_PCT;
+	return it->bound[MAXIMUM].n && it->bound[MAXIMUM].v[0].used_pct >= MAXIMUM_MOSTLY_PCT;
 }
 
 /**
@@ -99,8 +98,7 @@ static enum verdict judge_held(const struct explanation *it)
 		return VERDICT_BRAKE;
 	if (it->by_time)
 		return VERDICT_WEIGHT;
-	if (it->share_pct * SHARE_TOLERANCE > it->entitled_pct &&
-	    explain_at_minimum(it))
+	if (it->share_pct * SHARE_TOLERANCE > it->entitled_pct && explain_at_minimum(it))
 		return VERDICT_MINIMUM;
 	if (it->share_pct >= it->entitled_pct * SHARE_TOLERANCE)
 		return VERDICT_WEIGHT;
@@ -125,8 +123,7 @@ enum verdict explain_judge(const struct explanation *it)
 {
 	if (!it->done.ios && !it->held_looks && !it->busy_looks)
 		return VERDICT_IDLE;
-	if (counts(it, MAXIMUM) ||
-	    (it->bound[MAXIMUM].n && explain_is_held(it) && !it->rivals))
+	if (counts(it, MAXIMUM) || (it->bound[MAXIMUM].n && explain_is_held(it) && !it->rivals))
 		return VERDICT_MAXIMUM;
 	if (it->looks && it->below_looks * 2 >= it->looks)
 		return VERDICT_BELOW;

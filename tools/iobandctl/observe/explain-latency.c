@@ -15,8 +15,7 @@
 #define SHARE_TOLERANCE 0.95
 
 /* The target of the root is the pool's. */
-static bool is_aimed(const struct groups *groups,
-		     const struct ioband_group *group,
+static bool is_aimed(const struct groups *groups, const struct ioband_group *group,
 		     const struct ioband_group *top)
 {
 	return !top->parent || tree_is_below(groups, group, top);
@@ -27,8 +26,7 @@ static bool is_aimed(const struct groups *groups,
  * with a maximum of reads do not count for the targets above that group.  A maximum of the root
  * covers only the root's own reads.
  */
-static bool is_counted(const struct groups *groups,
-		       const struct ioband_group *doer,
+static bool is_counted(const struct groups *groups, const struct ioband_group *doer,
 		       const struct ioband_group *top)
 {
 	if (!is_aimed(groups, doer, top))
@@ -38,8 +36,7 @@ static bool is_counted(const struct groups *groups,
 	if (!tree_is_sound(groups, doer))
 		return true;
 	for (; doer && doer != top; doer = tree_parent(groups, doer)) {
-		if (explain_bounds_reads(doer) ||
-		    doer->weight == IOBAND_WEIGHT_IDLE)
+		if (explain_bounds_reads(doer) || doer->weight == IOBAND_WEIGHT_IDLE)
 			return false;
 	}
 	return true;
@@ -53,8 +50,7 @@ static struct op_stats ios_of(const struct observation *pool,
 	struct op_stats sum = { .ios = 0 };
 
 	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, stats->v[i].seq);
+		const struct ioband_group *doer = groups_find(groups, stats->v[i].seq);
 
 		if (doer && is_counted(groups, doer, top))
 			op_stats_add(&sum, &stats->v[i].op[op]);
@@ -71,15 +67,13 @@ static bool is_capped(const struct observation *pool,
 	if (!top->parent || !tree_is_sound(groups, top))
 		return false;
 	for (; top; top = tree_parent(groups, top)) {
-		if (top->weight == IOBAND_WEIGHT_IDLE ||
-		    explain_caps_reads(pool, top, seconds))
+		if (top->weight == IOBAND_WEIGHT_IDLE || explain_caps_reads(pool, top, seconds))
 			return true;
 	}
 	return false;
 }
 
-static void measure_target(const struct observation *pool,
-			   const struct ioband_group *group,
+static void measure_target(const struct observation *pool, const struct ioband_group *group,
 			   const struct ioband_group *top, enum bound bound,
 			   double seconds, struct explain_target *target)
 {
@@ -113,15 +107,13 @@ static int by_lateness(const void *left, const void *right)
  * Whether a group, or a group below it, wrote; the target of the pool throttles
  * writes.
  */
-static bool has_written(const struct observation *pool,
-			const struct ioband_group *top)
+static bool has_written(const struct observation *pool, const struct ioband_group *top)
 {
 	const struct groups *groups = &pool->delta.groups;
 	const struct stats *stats = &pool->delta.stats;
 
 	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, stats->v[i].seq);
+		const struct ioband_group *doer = groups_find(groups, stats->v[i].seq);
 
 		if (doer && tree_is_below(groups, doer, top) &&
 		    (stats->v[i].op[WRITE].ios || stats->v[i].op[DISCARD].ios))
@@ -136,8 +128,7 @@ static bool has_written(const struct observation *pool,
  * ancestor of the other group is compared with itself and counts as ahead, as a
  * part of it may be.
  */
-static bool is_ahead(const struct observation *pool,
-		     const struct ioband_group *group,
+static bool is_ahead(const struct observation *pool, const struct ioband_group *group,
 		     const struct ioband_group *other)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -162,8 +153,7 @@ static bool is_ahead(const struct observation *pool,
  * have another target.  In the end the target is met about as often as not.
  * The kernel measures over shorter times, so this is an estimate.
  */
-static void measure_brake(const struct observation *pool,
-			  const struct ioband_group *group,
+static void measure_brake(const struct observation *pool, const struct ioband_group *group,
 			  struct explanation *it)
 {
 	const struct explain_target *worst = it->n_targets ? it->target : NULL;
@@ -181,8 +171,7 @@ static void measure_brake(const struct observation *pool,
  * @group: a group of the pool
  * @it: has the length of the observation; gets the rest
  */
-void explain_measure_latency(const struct observation *pool,
-			     const struct ioband_group *group,
+void explain_measure_latency(const struct observation *pool, const struct ioband_group *group,
 			     struct explanation *it)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -193,12 +182,10 @@ void explain_measure_latency(const struct observation *pool,
 		enum bound bound = LATENCY + i % 2;
 
 		if (bound_is_set(&groups->v[i / 2].bounds, bound))
-			measure_target(pool, group, &groups->v[i / 2], bound,
-				       it->seconds,
+			measure_target(pool, group, &groups->v[i / 2], bound, it->seconds,
 				       &it->target[it->n_targets++]);
 	}
 	if (it->n_targets)
-		qsort(it->target, it->n_targets, sizeof(*it->target),
-		      by_lateness);
+		qsort(it->target, it->n_targets, sizeof(*it->target), by_lateness);
 	measure_brake(pool, group, it);
 }

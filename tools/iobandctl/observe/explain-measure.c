@@ -12,15 +12,13 @@
 #include "observe/activity.h"
 #include "observe/explanation.h"
 
-static void measure_levels(const struct activity *activity,
-			   const struct ioband_group *group,
+static void measure_levels(const struct activity *activity, const struct ioband_group *group,
 			   struct explanation *explanation)
 {
 	const struct groups *groups = activity->groups;
 	size_t n = 0;
 
-	for (const struct ioband_group *up = group; up;
-	     up = tree_parent(groups, up))
+	for (const struct ioband_group *up = group; up; up = tree_parent(groups, up))
 		n++;
 	explanation->level = xcalloc(n, sizeof(*explanation->level));
 	explanation->levels = n;
@@ -29,8 +27,7 @@ static void measure_levels(const struct activity *activity,
 		struct explain_level *level = &explanation->level[--n];
 
 		level->group = group;
-		level->competing = activity_competing(activity, group,
-						      &level->rivals);
+		level->competing = activity_competing(activity, group, &level->rivals);
 		level->yields = activity_yields(activity, group);
 		explanation->rivals += level->rivals;
 	}
@@ -39,8 +36,7 @@ static void measure_levels(const struct activity *activity,
 /*
  * Shares of the pool: the group with all groups below it, and each other group.
  */
-static void measure_shares(const struct observation *pool,
-			   const struct ioband_group *group,
+static void measure_shares(const struct observation *pool, const struct ioband_group *group,
 			   struct explanation *explanation)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -48,11 +44,9 @@ static void measure_shares(const struct observation *pool,
 
 	explanation->other = xcalloc(stats->n, sizeof(*explanation->other));
 	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, stats->v[i].seq);
+		const struct ioband_group *doer = groups_find(groups, stats->v[i].seq);
 		struct op_stats total = stats_total(&stats->v[i]);
-		double share_pct = stats_share(stats, &stats->v[i],
-					       pool->speaker->table.measure);
+		double share_pct = stats_share(stats, &stats->v[i], pool->speaker->table.measure);
 
 		if (!doer || !total.ios)
 			continue;
@@ -60,8 +54,7 @@ static void measure_shares(const struct observation *pool,
 			explanation->share_pct += share_pct;
 			op_stats_add(&explanation->done, &total);
 		} else {
-			explanation->other[explanation->others++] =
-				(struct explain_other){
+			explanation->other[explanation->others++] = (struct explain_other){
 					.group = doer, .share_pct = share_pct,
 				};
 		}
@@ -74,17 +67,14 @@ static void measure_shares(const struct observation *pool,
 /*
  * Return: the number of I/Os that the group and those below it have in flight.
  */
-static uint64_t measure_look(const struct groups *groups,
-			     const struct stats *look,
-			     const struct ioband_group *group,
-			     struct explanation *explanation)
+static uint64_t measure_look(const struct groups *groups, const struct stats *look,
+			     const struct ioband_group *group, struct explanation *explanation)
 {
 	uint64_t inflight = 0;
 	bool held = false, below = false;
 
 	for (size_t i = 0; i < look->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, look->v[i].seq);
+		const struct ioband_group *doer = groups_find(groups, look->v[i].seq);
 
 		if (!doer || !tree_is_below(groups, doer, group))
 			continue;
@@ -105,16 +95,14 @@ static uint64_t measure_look(const struct groups *groups,
  * by the elapsed time, is the mean number in flight (Little).  Divided by the
  * mean number in flight while there are any, it is the busy part of the time.
  */
-static void measure_looks(const struct observation *pool,
-			  const struct ioband_group *group,
+static void measure_looks(const struct observation *pool, const struct ioband_group *group,
 			  struct explanation *it)
 {
 	uint64_t inflight = 0;
 	double busy, seen;
 
 	for (size_t i = 0; i < pool->n; i++)
-		inflight += measure_look(&pool->delta.groups, &pool->look[i],
-					 group, it);
+		inflight += measure_look(&pool->delta.groups, &pool->look[i], group, it);
 	if (pool->delta.ns)
 		it->inflight_avg = it->done.service_ns / (double)pool->delta.ns;
 	if (!inflight)
@@ -130,8 +118,7 @@ static void measure_looks(const struct observation *pool,
  * @group: a group of the pool, in @pool->delta
  * @explanation: the result, for explain_free()
  */
-void explain_measure(const struct observation *pool,
-		     const struct ioband_group *group,
+void explain_measure(const struct observation *pool, const struct ioband_group *group,
 		     struct explanation *explanation)
 {
 	const struct groups *groups = &pool->delta.groups;

@@ -29,14 +29,12 @@ static const char *name_of(const struct ioband_group *group)
 	return name;
 }
 
-static void say_share(const struct explanation *it, const char *measure,
-		      FILE *text)
+static void say_share(const struct explanation *it, const char *measure, FILE *text)
 {
 	char bytes[FORMAT_SIZE];
 
 	fprintf(text, "In %.1f s it got %.1f %% of the %s done in the pool: %s/s, %.0f I/Os/s.\n",
-		it->seconds, it->share_pct,
-		strcmp(measure, "ios") ? "bytes" : "I/Os",
+		it->seconds, it->share_pct, strcmp(measure, "ios") ? "bytes" : "I/Os",
 		format_units(it->done.bytes / it->seconds, false, bytes),
 		it->done.ios / it->seconds);
 	if (it->by_time)
@@ -60,10 +58,8 @@ static void say_weights(const struct explanation *it, FILE *text)
 				name_of(level->group), explain_part_pct(level));
 		else
 			fprintf(text, "  %s has weight %llu of %llu that compete there: %.1f %%\n",
-				name_of(level->group),
-				(unsigned long long)level->group->weight,
-				(unsigned long long)level->competing,
-				explain_part_pct(level));
+				name_of(level->group), (unsigned long long)level->group->weight,
+				(unsigned long long)level->competing, explain_part_pct(level));
 	}
 }
 
@@ -79,21 +75,18 @@ static bool is_decimal(const char *rate)
 	return strchr(rate, 'B') && !strstr(rate, "iB");
 }
 
-static const char *format_rate(double per_s, enum rate rate, bool decimal,
-			       char buffer[RATE_SIZE])
+static const char *format_rate(double per_s, enum rate rate, bool decimal, char buffer[RATE_SIZE])
 {
 	char bytes[FORMAT_SIZE];
 
 	if (rate_is_bytes(rate))
-		snprintf(buffer, RATE_SIZE, "%s/s",
-			 format_units(per_s, decimal, bytes));
+		snprintf(buffer, RATE_SIZE, "%s/s", format_units(per_s, decimal, bytes));
 	else
 		snprintf(buffer, RATE_SIZE, "%.0f I/Os/s", per_s);
 	return buffer;
 }
 
-static void say_bound(const struct explain_bound *it, enum bound bound,
-		      FILE *text)
+static void say_bound(const struct explain_bound *it, enum bound bound, FILE *text)
 {
 	bool reads = it->rate == RBPS || it->rate == RIOPS;
 	const char *unit = rate_is_bytes(it->rate) ? "/s" : " I/Os/s";
@@ -102,10 +95,8 @@ static void say_bound(const struct explain_bound *it, enum bound bound,
 
 	fprintf(text, "  %s %s %s %s%s%s: it was %s, %.1f %%\n",
 		name_of(it->group), bound == MAXIMUM ? "may" : "is to",
-		reads ? "read" : "write", bound == MAXIMUM ? "" : "at least ",
-		rate, unit,
-		format_rate(it->per_s, it->rate, is_decimal(rate), done),
-		it->used_pct);
+		reads ? "read" : "write", bound == MAXIMUM ? "" : "at least ", rate, unit,
+		format_rate(it->per_s, it->rate, is_decimal(rate), done), it->used_pct);
 	free(rate);
 }
 
@@ -144,8 +135,7 @@ static void say_target(const struct explanation *it,
 	}
 	fprintf(text, "they took %s, ", format_time(target->avg_ns, took));
 	if (target->capped) {
-		fputs("not judged: a maximum or the class idle holds them\n",
-		      text);
+		fputs("not judged: a maximum or the class idle holds them\n", text);
 		return;
 	}
 	fputs(target->late ? "late" : "in time", text);
@@ -184,8 +174,7 @@ static void say_brake(const struct explanation *it, FILE *text)
 		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
 		braking->bound == LATENCY ? "reads" : "synchronous writes",
-		format_time(braking->avg_ns, took), due, it->held_looks,
-		it->looks);
+		format_time(braking->avg_ns, took), due, it->held_looks, it->looks);
 	free(due);
 	if (braking->of_pool)
 		fputs("Its reads go on; a longer target for root would let more be written.\n",
@@ -204,15 +193,12 @@ static void say_maximum(const struct explanation *it, FILE *text)
 	if (group == explained(it))
 		fprintf(text, "Its own maximum holds it (%s)", rate);
 	else
-		fprintf(text, "The maximum of %s, above it, holds it (%s)",
-			name_of(group), rate);
-	fprintf(text, ": at %u of %u looks it had I/O held.  ", it->held_looks,
-		it->looks);
+		fprintf(text, "The maximum of %s, above it, holds it (%s)", name_of(group), rate);
+	fprintf(text, ": at %u of %u looks it had I/O held.  ", it->held_looks, it->looks);
 	if (group == explained(it))
 		fputs("A greater weight would get it nothing.\n", text);
 	else
-		fputs("A greater weight would get it more of that only.\n",
-		      text);
+		fputs("A greater weight would get it more of that only.\n", text);
 }
 
 static void say_minimum(const struct explanation *it, FILE *text)
@@ -224,8 +210,7 @@ static void say_minimum(const struct explanation *it, FILE *text)
 	if (group == explained(it))
 		fprintf(text, "Its own minimum is what it gets (%s)", rate);
 	else
-		fprintf(text,
-			"The minimum of %s, above it, is what that gets (%s)",
+		fprintf(text, "The minimum of %s, above it, is what that gets (%s)",
 			name_of(group), rate);
 	fprintf(text,
 		", more than weights give: at %u of %u looks it had I/O held.  ",
@@ -234,8 +219,7 @@ static void say_minimum(const struct explanation *it, FILE *text)
 		fprintf(text,
 			"A greater minimum would get it more, a greater weight only one that gives more than that.\n");
 	else
-		fputs("A greater weight would get it more of that only.\n",
-		      text);
+		fputs("A greater weight would get it more of that only.\n", text);
 }
 
 /*
@@ -245,8 +229,7 @@ static void say_minimum(const struct explanation *it, FILE *text)
 static void say_unmet(const struct explanation *it, FILE *text)
 {
 	const struct explain_bound *minimum = &it->bound[MINIMUM].v[0];
-	char *rate = rate_text(&minimum->group->bounds.of[MINIMUM], MINIMUM,
-			       minimum->rate);
+	char *rate = rate_text(&minimum->group->bounds.of[MINIMUM], MINIMUM, minimum->rate);
 	bool decimal = is_decimal(rate);
 	char due[RATE_SIZE], all[RATE_SIZE];
 
@@ -255,18 +238,15 @@ static void say_unmet(const struct explanation *it, FILE *text)
 	if (minimum->group == explained(it))
 		fputs("It gets less than its minimum", text);
 	else
-		fprintf(text, "%s, above it, gets less than its minimum",
-			name_of(minimum->group));
+		fprintf(text, "%s, above it, gets less than its minimum", name_of(minimum->group));
 	fprintf(text,
 		" (%s), though such I/O was held all the time.  In the pool the minima of groups with I/O held come to at least %s, and all groups had %s",
-		rate_names[minimum->rate],
-		format_rate(it->due_per_s, minimum->rate, decimal, due),
+		rate_names[minimum->rate], format_rate(it->due_per_s, minimum->rate, decimal, due),
 		format_rate(it->all_per_s, minimum->rate, decimal, all));
 	if (it->due_per_s > it->all_per_s)
 		fputs(": the devices are too slow for the minima.\n", text);
 	else
-		fputs(": see whether it is so over a longer --interval.\n",
-		      text);
+		fputs(": see whether it is so over a longer --interval.\n", text);
 }
 
 static void say_promised(const struct explanation *it, FILE *text)
@@ -276,12 +256,10 @@ static void say_promised(const struct explanation *it, FILE *text)
 		it->held_looks, it->looks);
 	for (size_t i = 0; i < it->n_promised && i < OTHERS_MAX; i++)
 		fprintf(text, "%s%s got %.1f %% where its weights give it %.1f %%",
-			i ? ", " : "", name_of(it->promised[i].group),
-			it->promised[i].share_pct,
+			i ? ", " : "", name_of(it->promised[i].group), it->promised[i].share_pct,
 			it->promised[i].entitled_pct);
 	if (it->n_promised > OTHERS_MAX)
-		fprintf(text, ", and %zu more like that",
-			it->n_promised - OTHERS_MAX);
+		fprintf(text, ", and %zu more like that", it->n_promised - OTHERS_MAX);
 	fputs(".\n", text);
 }
 
@@ -292,8 +270,7 @@ static void say_yields(const struct explanation *it, FILE *text)
 	if (group == explained(it))
 		fputs("It is idle, and yields to the others", text);
 	else
-		fprintf(text, "%s, above it, is idle, and yields to the others",
-			name_of(group));
+		fprintf(text, "%s, above it, is idle, and yields to the others", name_of(group));
 	fprintf(text,
 		": at %u of %u looks it had I/O held while they were served.  A weight there would get it more.\n",
 		it->held_looks, it->looks);
@@ -305,8 +282,7 @@ static void say_verdict(const struct explanation *it, FILE *text)
 
 	switch (explain_judge(it)) {
 	case VERDICT_IDLE:
-		fputs("It did no I/O, and none of its waits: it asks for nothing.\n",
-		      text);
+		fputs("It did no I/O, and none of its waits: it asks for nothing.\n", text);
 		break;
 	case VERDICT_DEMAND:
 		fprintf(text,
@@ -365,8 +341,7 @@ static void say_times(const struct explanation *it, FILE *text)
 		fprintf(text,
 			"%.0f %% of its I/Os were held, for %s on average; at the device they took %s.\n",
 			100.0 * it->done.held_ios / it->done.ios,
-			format_time(it->done.wait_ns / it->done.held_ios, wait),
-			service);
+			format_time(it->done.wait_ns / it->done.held_ios, wait), service);
 	else
 		fprintf(text, "None of its I/Os was held; at the device they took %s on average.\n",
 			service);
@@ -383,8 +358,7 @@ static void say_others(const struct explanation *it, FILE *text)
 	for (; i < it->others; i++)
 		rest_pct += it->other[i].share_pct;
 	if (it->others > OTHERS_MAX)
-		fprintf(text, ", %zu more %.1f %%", it->others - OTHERS_MAX,
-			rest_pct);
+		fprintf(text, ", %zu more %.1f %%", it->others - OTHERS_MAX, rest_pct);
 	if (it->others)
 		fputs(".\n", text);
 }

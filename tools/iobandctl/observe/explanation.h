@@ -172,26 +172,21 @@ struct explanation {
 	bool braked;
 };
 
-void explain_measure(const struct observation *pool,
-		     const struct ioband_group *group,
+void explain_measure(const struct observation *pool, const struct ioband_group *group,
 		     struct explanation *explanation);
 void explain_free(struct explanation *explanation);
 
 /* explain-bounds.c */
 int explain_by_share(const void *left, const void *right);
-void explain_measure_bounds(const struct observation *pool,
-			    const struct activity *activity,
-			    const struct ioband_group *group,
-			    struct explanation *it);
-double explain_share(const struct observation *pool,
-		     const struct ioband_group *top);
+void explain_measure_bounds(const struct observation *pool, const struct activity *activity,
+			    const struct ioband_group *group, struct explanation *it);
+double explain_share(const struct observation *pool, const struct ioband_group *top);
 bool explain_bounds_reads(const struct ioband_group *group);
 bool explain_caps_reads(const struct observation *pool,
 			const struct ioband_group *top, double seconds);
 
 /* explain-latency.c */
-void explain_measure_latency(const struct observation *pool,
-			     const struct ioband_group *group,
+void explain_measure_latency(const struct observation *pool, const struct ioband_group *group,
 			     struct explanation *it);
 
 /* explain-judge.c */

@@ -335,8 +335,7 @@ static int get_head(struct json_object *object, struct recording_reader *reader,
 	if (version > RECORDING_VERSION)
 		return problem_set(problem,
 				   "its format is of version %llu, and this iobandctl reads version %d; use a newer one",
-				   (unsigned long long)version,
-				   RECORDING_VERSION);
+				   (unsigned long long)version, RECORDING_VERSION);
 	if (get_number(object, "begun_ns", 0, INT64_MAX, &reader->begun_ns, problem))
 		return -1;
 	return get_number(object, "interval_ns", 1, INT64_MAX, &reader->interval_ns, problem);

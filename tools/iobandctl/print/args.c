@@ -162,8 +162,7 @@ static void print_option(const struct option_spec *spec, FILE *stream)
 {
 	const char letter[] = { '-', args_letter(spec), ',', 0 };
 	int width = fprintf(stream, "  %3s --%s%s%s", letter[1] ? letter : "",
-			    spec->name, spec->arg ? " " : "",
-			    spec->arg ? spec->arg : "");
+			    spec->name, spec->arg ? " " : "", spec->arg ? spec->arg : "");
 
 	fprintf(stream, "%*s%s\n", width < 28 ? 28 - width : 1, "", spec->help);
 }

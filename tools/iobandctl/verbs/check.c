@@ -73,13 +73,11 @@ static void found(struct findings *findings, enum verdict verdict,
 		findings->code = EXIT_FAILED;
 	if (findings->table) {
 		findings->row = print_row(findings->table);
-		print_text(findings->row, VERDICT,
-			   verdicts[verdict]);
+		print_text(findings->row, VERDICT, verdicts[verdict]);
 		print_text(findings->row, SUBJECT, subject);
 		print_text(findings->row, FINDING, text);
 	} else {
-		print_marked(colours[verdict], verdicts[verdict], "%s: %s",
-			     subject, text);
+		print_marked(colours[verdict], verdicts[verdict], "%s: %s", subject, text);
 	}
 	free(text);
 }
@@ -110,8 +108,7 @@ static bool check_mapper(struct findings *findings)
 		return true;
 	}
 	if (geteuid()) {
-		found(findings, WRONG, "device-mapper",
-		      "it does not answer this user");
+		found(findings, WRONG, "device-mapper", "it does not answer this user");
 		remedy(findings, "run iobandctl as root");
 		findings->code = EXIT_DENIED;
 	} else {
@@ -141,8 +138,7 @@ static bool is_installed(const char *release)
 	return found;
 }
 
-static void check_version(struct findings *findings,
-			  const unsigned int version[3])
+static void check_version(struct findings *findings, const unsigned int version[3])
 {
 	bool known = version[0] == TARGET_MAJOR;
 
@@ -171,8 +167,7 @@ static void check_module(struct findings *findings)
 		      system.release, VERSION);
 	} else {
 		found(findings, WRONG, "module",
-		      "dm-ioband is neither loaded nor installed for kernel %s",
-		      system.release);
+		      "dm-ioband is neither loaded nor installed for kernel %s", system.release);
 		remedy(findings,
 		       "'make install' in the sources, or DKMS, builds it for this kernel");
 		findings->code = EXIT_NO_KERNEL;
@@ -244,8 +239,7 @@ static int look_for_io(const char *path, uint64_t id, void *data)
 	return EXIT_OK;
 }
 
-static void check_above(struct findings *findings,
-			const struct hierarchy *hierarchy,
+static void check_above(struct findings *findings, const struct hierarchy *hierarchy,
 			const struct above *above)
 {
 	found(findings, HINT, above->path,
@@ -256,8 +250,7 @@ static void check_above(struct findings *findings,
 	       hierarchy->root, above->path[1] ? above->path : "");
 }
 
-static void check_controllers(struct findings *findings,
-			      const struct hierarchy *hierarchy)
+static void check_controllers(struct findings *findings, const struct hierarchy *hierarchy)
 {
 	struct walk walk = { .hierarchy = hierarchy };
 
@@ -289,8 +282,7 @@ static void check_cgroups(struct findings *findings)
 		       "a kernel with CONFIG_BLK_CGROUP, started without cgroup_disable=io");
 		findings->code = EXIT_NO_KERNEL;
 	} else {
-		found(findings, FINE, "cgroups",
-		      "version 2 in %s, with the io controller",
+		found(findings, FINE, "cgroups", "version 2 in %s, with the io controller",
 		      hierarchy.root);
 		check_controllers(findings, &hierarchy);
 	}
@@ -310,26 +302,22 @@ static void check_size(struct findings *findings,
 		       "unmount what is on it, and 'iobandctl unwrap %s'; wrap the disk again when it is back",
 		       name);
 	} else if (sectors > device->dm->sectors) {
-		found(findings, HINT, name,
-		      "%s below has grown since this was put over it", below);
+		found(findings, HINT, name, "%s below has grown since this was put over it", below);
 		remedy(findings, "'iobandctl resize %s'", name);
 	} else if (sectors < device->dm->sectors) {
 		found(findings, WRONG, name,
 		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
-		      below, (unsigned long long)sectors,
-		      (unsigned long long)device->dm->sectors);
+		      below, (unsigned long long)sectors, (unsigned long long)device->dm->sectors);
 		remedy(findings,
 		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl resize %s' when it is not in use",
 		       below, name);
 	} else {
-		found(findings, FINE, name, "over %s, in pool %s", below,
-		      device->table.pool);
+		found(findings, FINE, name, "over %s, in pool %s", below, device->table.pool);
 	}
 }
 
 /* A blocked device below blocks the users of the ioband device too. */
-static bool is_blocked(const struct ioband_device *device,
-		       struct blockage *blockage)
+static bool is_blocked(const struct ioband_device *device, struct blockage *blockage)
 {
 	const struct device below = { .major = device->table.device[0],
 				      .minor = device->table.device[1] };
@@ -337,8 +325,7 @@ static bool is_blocked(const struct ioband_device *device,
 	return device->dm->table && blockage_below(&below, blockage);
 }
 
-static void check_table(struct findings *findings,
-			const struct ioband_device *device)
+static void check_table(struct findings *findings, const struct ioband_device *device)
 {
 	const char *name = device->dm->name;
 	char below[DEVICE_NAME_SIZE];
@@ -346,24 +333,19 @@ static void check_table(struct findings *findings,
 
 	device_label(device->table.device[0], device->table.device[1], below);
 	if (device->dm->suspended) {
-		found(findings, WRONG, name,
-		      "it is suspended, and lets no I/O pass");
-		remedy(findings, "'dmsetup resume %s', if nothing is changing it",
-		       name);
+		found(findings, WRONG, name, "it is suspended, and lets no I/O pass");
+		remedy(findings, "'dmsetup resume %s', if nothing is changing it", name);
 	} else if (is_blocked(device, &blockage)) {
-		found(findings, WRONG, name, "it takes no I/O, as %s below",
-		      blockage.why.text);
+		found(findings, WRONG, name, "it takes no I/O, as %s below", blockage.why.text);
 		remedy(findings, "%s", blockage.remedy.text);
 	} else if (under_is_inserted(device)) {
-		found(findings, FINE, name, "ioband is in it, in pool %s",
-		      device->table.pool);
+		found(findings, FINE, name, "ioband is in it, in pool %s", device->table.pool);
 	} else {
 		check_size(findings, device, below);
 	}
 }
 
-static void check_layers(struct findings *findings,
-			 const struct ioband_device *device)
+static void check_layers(struct findings *findings, const struct ioband_device *device)
 {
 	const struct device self = { .major = device->dm->major,
 				     .minor = device->dm->minor };
@@ -372,8 +354,7 @@ static void check_layers(struct findings *findings,
 
 	if (!layer_above(&self, &layer))
 		return;
-	found(findings, HINT, name, "%s lies on it, and %s",
-	      layer.what.text, layer_cost);
+	found(findings, HINT, name, "%s lies on it, and %s", layer.what.text, layer_cost);
 	if (under_is_inserted(device))
 		remedy(findings, "'iobandctl extract %s', and then %s, put ioband above it",
 		       name, layer.remedy.text);
@@ -383,15 +364,13 @@ static void check_layers(struct findings *findings,
 		       name, layer.remedy.text);
 }
 
-static void check_lvm(struct findings *findings,
-		      const struct ioband_device *device)
+static void check_lvm(struct findings *findings, const struct ioband_device *device)
 {
 	enum lvm_sight sight;
 	struct device below, member;
 	char number[32], *text;
 
-	snprintf(number, sizeof(number), "%llu:%llu",
-		 (unsigned long long)device->table.device[0],
+	snprintf(number, sizeof(number), "%llu:%llu", (unsigned long long)device->table.device[0],
 		 (unsigned long long)device->table.device[1]);
 	if (!device_find(number, &below))
 		return;
@@ -436,8 +415,7 @@ static void check_wish(struct findings *findings, const struct choice *choice)
 	} else {
 		found(findings, WRONG, choice->label,
 		      "the configuration says 'insert = yes' of it, and ioband is not in it");
-		remedy(findings, "'iobandctl apply %s' inserts it, or says why not",
-		       path);
+		remedy(findings, "'iobandctl apply %s' inserts it, or says why not", path);
 	}
 }
 
@@ -464,8 +442,7 @@ static int load_wishes(struct conf *conf, struct choices *choices)
 {
 	int code = conf_load(NULL, conf);
 
-	return code == EXIT_OK && has_wish(conf) ?
-		       select_devices(conf, NULL, 0, choices) : code;
+	return code == EXIT_OK && has_wish(conf) ? select_devices(conf, NULL, 0, choices) : code;
 }
 
 /* Devices with 'insert = yes' but without ioband, except those reported already in @told. */
@@ -530,8 +507,7 @@ static void check_other(struct findings *findings,
 	struct blockage blockage;
 	struct device device;
 
-	if (!device_of_kernel_name(name, &device) ||
-	    !blockage_at(&device, &blockage))
+	if (!device_of_kernel_name(name, &device) || !blockage_at(&device, &blockage))
 		return;
 	device_label(device.major, device.minor, label);
 	if (ioband_named(ioband, label))
@@ -540,8 +516,7 @@ static void check_other(struct findings *findings,
 	remedy(findings, "%s", blockage.remedy.text);
 }
 
-static void check_others(struct findings *findings,
-			 const struct ioband_devices *ioband)
+static void check_others(struct findings *findings, const struct ioband_devices *ioband)
 {
 	DIR *entries = opendir("/sys/class/block");
 	struct dirent *entry;
@@ -571,8 +546,7 @@ struct limits {
 };
 
 /* Find the first line of io.max, "<major>:<minor> <rates>", for one of the devices. */
-static bool find_limit(const struct limits *limits, const char *path,
-		       char on[32])
+static bool find_limit(const struct limits *limits, const char *path, char on[32])
 {
 	char *name = xasprintf("%s%s/io.max", limits->hierarchy.root, path);
 	FILE *file = fopen(name, "re");
@@ -624,8 +598,7 @@ static void tell_limits(struct findings *findings, const struct limits *limits)
 	       "'maximum =' in ioband.conf(5) or 'iobandctl set-max' in place of io.max, or of IOReadBandwidthMax= and the like of a unit");
 }
 
-static void check_limits(struct findings *findings,
-			 const struct ioband_devices *devices)
+static void check_limits(struct findings *findings, const struct ioband_devices *devices)
 {
 	struct limits limits = { .n = 0 };
 
@@ -637,8 +610,7 @@ static void check_limits(struct findings *findings,
 		if (devices->v[i].dm->table)
 			device_stack(&below, &limits.below);
 	}
-	if (limits.below.n && hierarchy_look(&limits.hierarchy) &&
-	    limits.hierarchy.version == 2)
+	if (limits.below.n && hierarchy_look(&limits.hierarchy) && limits.hierarchy.version == 2)
 		cgroup_walk(&limits.hierarchy, "/", look_for_limit, &limits);
 	if (limits.n)
 		tell_limits(findings, &limits);
@@ -647,8 +619,7 @@ static void check_limits(struct findings *findings,
 }
 
 /* Name the groups of a pool with I/O that a policy below delays. */
-static void check_below(struct findings *findings,
-			const struct ioband_device *speaker)
+static void check_below(struct findings *findings, const struct ioband_device *speaker)
 {
 	struct groups groups = { .n = 0 };
 	struct stats stats = { .n = 0 };
@@ -657,8 +628,7 @@ static void check_below(struct findings *findings,
 	if (code == EXIT_OK)
 		code = query_stats(speaker, &stats);
 	for (size_t i = 0; i < stats.n && code == EXIT_OK; i++) {
-		const struct ioband_group *group =
-			groups_find(&groups, stats.v[i].seq);
+		const struct ioband_group *group = groups_find(&groups, stats.v[i].seq);
 
 		if (!group || !stats.v[i].below)
 			continue;
@@ -672,8 +642,7 @@ static void check_below(struct findings *findings,
 	groups_free(&groups);
 }
 
-static void check_pools(struct findings *findings,
-			const struct ioband_devices *devices)
+static void check_pools(struct findings *findings, const struct ioband_devices *devices)
 {
 	const struct scope all = { .device = NULL };
 	struct targets speakers;
@@ -708,10 +677,8 @@ static void check_devices(struct findings *findings)
 				check_lvm(findings, &devices.v[i]);
 			continue;
 		}
-		found(findings, WRONG, devices.v[i].dm->name,
-		      "it has no table");
-		remedy(findings, "'iobandctl remove %s'",
-		       devices.v[i].dm->name);
+		found(findings, WRONG, devices.v[i].dm->name, "it has no table");
+		remedy(findings, "'iobandctl remove %s'", devices.v[i].dm->name);
 	}
 	check_others(findings, &devices);
 	check_limits(findings, &devices);
@@ -726,8 +693,7 @@ static int run(const struct args *args)
 	int printed;
 
 	if (args->value[OPTION_JSON])
-		findings.table = print_table("findings", columns, COLUMNS,
-					     true);
+		findings.table = print_table("findings", columns, COLUMNS, true);
 	if (check_mapper(&findings)) {
 		check_module(&findings);
 		check_cgroups(&findings);

@@ -13,8 +13,7 @@ static const char begin[] =
 "	options=() operands=() columns=\n"
 "	case $1 in\n";
 
-static const char middle[] =
-"	esac\n"
+static const char middle[] = "	esac\n"
 "}\n"
 "\n"
 "# KIND: its words, a line each.\n"

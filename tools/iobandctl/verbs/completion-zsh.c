@@ -5,8 +5,7 @@
 
 #include "verbs/completion.h"
 
-static const char begin[] =
-"#compdef iobandctl\n"
+static const char begin[] = "#compdef iobandctl\n"
 "# Made by 'iobandctl completion zsh'.\n"
 "\n"
 "_iobandctl_words() {\n"
@@ -23,8 +22,7 @@ static const char begin[] =
 "_iobandctl() {\n"
 "	local -a verbs=(\n";
 
-static const char middle[] =
-"	)\n"
+static const char middle[] = "	)\n"
 "	if (( CURRENT == 2 )); then\n"
 "		_describe verb verbs\n"
 "		return\n"
@@ -33,8 +31,7 @@ static const char middle[] =
 "	(( CURRENT-- ))\n"
 "	case $words[1] in\n";
 
-static const char end[] =
-"	esac\n"
+static const char end[] = "	esac\n"
 "}\n"
 "\n"
 "_iobandctl \"$@\"\n";

@@ -123,8 +123,7 @@ static void print_bound(const struct question *question, struct row *above,
 	struct row *row = print_group(question, bound_kinds[bound].noun, group);
 
 	print_text(row, RATE, rate_names[it->rate]);
-	print_number(row, BOUND_PER_S + bound,
-		     group->bounds.of[bound].rate[it->rate]);
+	print_number(row, BOUND_PER_S + bound, group->bounds.of[bound].rate[it->rate]);
 	print_real(row, PER_S, it->per_s);
 	print_real(row, USED, it->used_pct);
 	print_below(row, above);
@@ -135,8 +134,7 @@ static void print_bounds_of(const struct question *question, struct row *above,
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		for (size_t i = 0; i < it->bound[bound].n; i++)
-			print_bound(question, above, &it->bound[bound].v[i],
-				    bound);
+			print_bound(question, above, &it->bound[bound].v[i], bound);
 	}
 }
 
@@ -147,8 +145,7 @@ static void print_target(const struct question *question, struct row *above,
 	struct row *row = print_group(question, bound_kinds[it->bound].noun, group);
 
 	print_number(row, IOS_COUNT, it->reads);
-	print_number(row, LATENCY_US,
-		     group->bounds.latency_us[it->bound - LATENCY]);
+	print_number(row, LATENCY_US, group->bounds.latency_us[it->bound - LATENCY]);
 	if (it->reads)
 		print_number(row, READ_AVG, it->avg_ns);
 	if (!it->capped) {
@@ -158,8 +155,7 @@ static void print_target(const struct question *question, struct row *above,
 	print_below(row, above);
 }
 
-static void print_figures(struct row *row,
-			  const struct explanation *it)
+static void print_figures(struct row *row, const struct explanation *it)
 {
 	print_real(row, ENTITLED, it->entitled_pct);
 	print_real(row, SHARE, it->share_pct);
@@ -167,11 +163,9 @@ static void print_figures(struct row *row,
 	print_number(row, IOS_COUNT, it->done.ios);
 	print_number(row, BYTES_COUNT, it->done.bytes);
 	if (it->done.held_ios)
-		print_number(row, WAIT,
-			     it->done.wait_ns / it->done.held_ios);
+		print_number(row, WAIT, it->done.wait_ns / it->done.held_ios);
 	if (it->done.ios)
-		print_number(row, SERVICE,
-			     it->done.service_ns / it->done.ios);
+		print_number(row, SERVICE, it->done.service_ns / it->done.ios);
 	print_number(row, LOOKS_ALL, it->looks);
 	print_number(row, LOOKS_HELD, it->held_looks);
 	print_number(row, LOOKS_BUSY, it->busy_looks);
@@ -182,8 +176,7 @@ static void print_figures(struct row *row,
 }
 
 static void print_json(const struct question *question, const char *pool,
-		       const struct ioband_device *owner,
-		       const struct ioband_group *group,
+		       const struct ioband_device *owner, const struct ioband_group *group,
 		       const struct explanation *it, char *said)
 {
 	struct row *row = print_group(question, "group", group);
@@ -195,8 +188,7 @@ static void print_json(const struct question *question, const char *pool,
 	print_figures(row, it);
 	print_text(row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)
-		print_part(question, row, "level", it->level[i].group,
-			   &it->level[i], 0);
+		print_part(question, row, "level", it->level[i].group, &it->level[i], 0);
 	print_bounds_of(question, row, it);
 	for (size_t i = 0; i < it->n_targets; i++)
 		print_target(question, row, &it->target[i]);
@@ -225,8 +217,7 @@ static void explain(struct question *question, const struct observation *pool,
 	explain_measure(pool, group, &explanation);
 	said = explain_say(&explanation, table->measure);
 	if (question->table) {
-		print_json(question, table->pool, owner, group,
-			   &explanation, said);
+		print_json(question, table->pool, owner, group, &explanation, said);
 	} else {
 		if (question->found)
 			print_line("%s", "");
@@ -237,8 +228,7 @@ static void explain(struct question *question, const struct observation *pool,
 	explain_free(&explanation);
 }
 
-static void explain_in(struct question *question,
-		       const struct observation *pool)
+static void explain_in(struct question *question, const struct observation *pool)
 {
 	const struct groups *groups = &pool->delta.groups;
 
@@ -251,16 +241,14 @@ static void explain_in(struct question *question,
 	}
 }
 
-static int explain_all(struct question *question,
-		       const struct targets *speakers, double seconds,
+static int explain_all(struct question *question, const struct targets *speakers, double seconds,
 		       bool json)
 {
 	struct observation *pools = xcalloc(speakers->n, sizeof(*pools));
 	int code = observe(speakers, seconds, pools), printed = EXIT_OK;
 
 	if (json)
-		question->table = print_table("explain", columns, COLUMNS,
-					      true);
+		question->table = print_table("explain", columns, COLUMNS, true);
 	for (size_t i = 0; i < speakers->n; i++) {
 		if (code == EXIT_OK)
 			explain_in(question, &pools[i]);
@@ -293,12 +281,10 @@ static int run(const struct args *args)
 	question.devices = &devices;
 	code = ioband_scope(&devices, args, &question.scope);
 	if (code == EXIT_OK)
-		code = group_find(&finder, question.spelled, &question.scope,
-				  &question.ref);
+		code = group_find(&finder, question.spelled, &question.scope, &question.ref);
 	if (code == EXIT_OK) {
 		ioband_pools(&devices, &question.scope, &speakers);
-		code = explain_all(&question, &speakers, seconds,
-				   args->value[OPTION_JSON]);
+		code = explain_all(&question, &speakers, seconds, args->value[OPTION_JSON]);
 	}
 	targets_free(&speakers);
 	ioband_free(&devices);

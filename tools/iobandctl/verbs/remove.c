@@ -84,8 +84,7 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 	if (error != -EBUSY)
 		return fail(exit_code_of(-error), "cannot remove %s: %s",
 			    found->dm->name, kmsg_reason(-error));
-	if (!use_of_device(&device, &use) &&
-	    !use_by_process(&device, false, &use))
+	if (!use_of_device(&device, &use) && !use_by_process(&device, false, &use))
 		problem_set(&use,
 			    "something has it open, perhaps in another namespace or container");
 	return busy(found->dm, use.text, blocked.text);
@@ -99,8 +98,7 @@ static int remove_device(const struct ioband_device *found, bool deferred)
  */
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
-			     const char *spelled,
-			     const struct ioband_device **found))
+			     const char *spelled, const struct ioband_device **found))
 {
 	struct ioband_devices devices;
 	struct ioband_device *removed;

@@ -452,8 +452,7 @@ static void tell_left(const struct wish *wish, const struct step *step)
 
 	note("... %s stays in pool %s; 'iobandctl set --%s %s %s%s%s' sets it back",
 	     left, device->table.pool, by_device ? "device" : "pool",
-	     by_device ? device->dm->name : device->table.pool, group,
-	     *group ? " " : "", before);
+	     by_device ? device->dm->name : device->table.pool, group, *group ? " " : "", before);
 	free(group);
 	free(before);
 	free(left);

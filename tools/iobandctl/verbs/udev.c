@@ -32,24 +32,19 @@
 /* Excludes the hidden devices of "insert", which lie below the user's own device. */
 static bool is_ours(const char *uuid)
 {
-	return text_after(uuid, MAPPER_UUID_PREFIX) &&
-	       !text_after(uuid, UNDER_UUID_PREFIX);
+	return text_after(uuid, MAPPER_UUID_PREFIX) && !text_after(uuid, UNDER_UUID_PREFIX);
 }
 
-static bool read_uuid(const char *kernel, struct device *device,
-		      char uuid[MAPPER_UUID_SIZE])
+static bool read_uuid(const char *kernel, struct device *device, char uuid[MAPPER_UUID_SIZE])
 {
 	return device_of_kernel_name(kernel, device) &&
 	       device_attribute(device->major, device->minor, "dm/uuid", uuid,
 				MAPPER_UUID_SIZE);
 }
 
-static struct udev_device *udev_of(struct udev *udev,
-				   const struct device *device)
+static struct udev_device *udev_of(struct udev *udev, const struct device *device)
 {
-	return udev_device_new_from_devnum(udev, 'b',
-					   makedev(device->major,
-						   device->minor));
+	return udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor));
 }
 
 /* Links of device-mapper and mdadm stay: these programs find their devices by them. */
@@ -70,8 +65,7 @@ static bool is_for_partitions(const char *link)
 static void print_links(struct udev_device *found,
 			bool (*wanted)(const char *link), const char *suffix)
 {
-	struct udev_list_entry *link =
-		udev_device_get_devlinks_list_entry(found);
+	struct udev_list_entry *link = udev_device_get_devlinks_list_entry(found);
 	const char *separator = "IOBAND_LINKS=";
 
 	for (; link; link = udev_list_entry_get_next(link)) {
@@ -122,8 +116,7 @@ static bool has_unit(struct udev_device *found)
 	return !strpbrk(udev_device_get_sysname(found), "!/");
 }
 
-static bool has_no_unit(struct udev_device *found, const char *path,
-			struct problem *why)
+static bool has_no_unit(struct udev_device *found, const char *path, struct problem *why)
 {
 	const bool none = !has_unit(found);
 
@@ -144,9 +137,7 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 	if (!choice->named &&
 	    device_related(&choice->device, "slaves", &slaves) &&
 	    ioband_load(&devices) == EXIT_OK) {
-		twice = make_is_twice(&devices,
-				      conf_pool(choice->section),
-				      &choice->device, why);
+		twice = make_is_twice(&devices, conf_pool(choice->section), &choice->device, why);
 		ioband_free(&devices);
 	}
 	names_free(&slaves);
@@ -163,8 +154,7 @@ static bool is_beside_root(const struct choice *choice, struct problem *why)
 static bool is_named_array(struct udev_device *found,
 			   const struct device *device, struct problem *use)
 {
-	struct udev_list_entry *link =
-		udev_device_get_devlinks_list_entry(found);
+	struct udev_list_entry *link = udev_device_get_devlinks_list_entry(found);
 	bool named = false;
 
 	for (; link && !named; link = udev_list_entry_get_next(link))
@@ -174,15 +164,13 @@ static bool is_named_array(struct udev_device *found,
 	return named;
 }
 
-static bool is_open(struct udev_device *found, const struct device *device,
-		    struct problem *use)
+static bool is_open(struct udev_device *found, const struct device *device, struct problem *use)
 {
 	struct udev_device *known = udev_of(udev_device_get_udev(found), device);
 	const bool first = known && !udev_device_get_is_initialized(known);
 
 	udev_device_unref(known);
-	return use_in_event(device, first,
-			    udev_device_get_property_value(found, "SYNTH_UUID"),
+	return use_in_event(device, first, udev_device_get_property_value(found, "SYNTH_UUID"),
 			    use);
 }
 
@@ -219,8 +207,7 @@ static void warn_of_insert(const struct conf *conf, const struct choice *choice)
 {
 	char where[256];
 
-	conf_where(conf, &choice->section->value[KEY_INSERT].place, where,
-		   sizeof(where));
+	conf_where(conf, &choice->section->value[KEY_INSERT].place, where, sizeof(where));
 	note_in_log(LOG_WARNING,
 		    "%s is not wrapped, and left alone: %s says 'insert = yes' of it, which is for devices of device-mapper",
 		    choice->device.path, where);
@@ -255,8 +242,7 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 	return EXIT_OK;
 }
 
-static int answer_for_other(struct udev_device *found,
-			    const struct device *device)
+static int answer_for_other(struct udev_device *found, const struct device *device)
 {
 	bool wrap = is_wrapped(device);
 	int code = wrap ? EXIT_OK : ask_configuration(found, &wrap);
@@ -298,8 +284,7 @@ static int answer_insert(struct udev_device *found, const char *uuid)
 
 	if (code != EXIT_OK)
 		return code;
-	insert = uuid && select_event(&conf, found, &choice) &&
-		 lacks_ioband(&choice);
+	insert = uuid && select_event(&conf, found, &choice) && lacks_ioband(&choice);
 	conf_free(&conf);
 	print_line("IOBAND_INSERT=%d", insert);
 	return print_flush();
@@ -320,8 +305,7 @@ static bool find_below(const struct device *device, struct device *below)
  * the case that it is lost.
  */
 static int answer_for_below(struct udev *udev, const struct device *ours,
-			    bool (*is_wanted)(const char *link),
-			    const char *suffix)
+			    bool (*is_wanted)(const char *link), const char *suffix)
 {
 	struct udev_device *slave = NULL;
 	struct device below;
@@ -338,8 +322,7 @@ static int answer_for_below(struct udev *udev, const struct device *ours,
 	return print_flush();
 }
 
-static int answer_for_partition(struct udev *udev, const struct device *device,
-				const char *uuid)
+static int answer_for_partition(struct udev *udev, const struct device *device, const char *uuid)
 {
 	unsigned int number = 0;
 	struct device ours;
@@ -392,8 +375,7 @@ static int run(const struct args *args)
 	udev = udev_new();
 	if (!udev)
 		return fail(EXIT_FAILED, "libudev cannot be used");
-	code = gone ? gone_drop(udev, gone) :
-		      answer(udev, args->value[OPTION_INSERT]);
+	code = gone ? gone_drop(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
 	udev_unref(udev);
 	return code;
 }

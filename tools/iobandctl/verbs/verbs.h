@@ -47,8 +47,7 @@ struct row;
 extern const struct option_spec remove_options[];
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
-			     const char *spelled,
-			     const struct ioband_device **found));
+			     const char *spelled, const struct ioband_device **found));
 
 /* made.c: the options for struct settings, and --json */
 extern const struct option_spec made_options[];

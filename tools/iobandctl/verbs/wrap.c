@@ -20,8 +20,7 @@ static int check_wrapped(const struct ioband_devices *devices,
 			    spelled);
 	other = ioband_over(devices, spelled);
 	if (other)
-		return fail(EXIT_IN_USE, "%s is wrapped already, as %s",
-			    spelled, other->dm->name);
+		return fail(EXIT_IN_USE, "%s is wrapped already, as %s", spelled, other->dm->name);
 	if (!device_whole_disk(device, &disk))
 		return EXIT_OK;
 	other = ioband_over(devices, disk.path);
@@ -37,8 +36,7 @@ static int check_use(const struct device *device)
 	struct problem use;
 
 	if (use_by_root(device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
-			    use.text);
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path, use.text);
 	return EXIT_OK;	/* creation checks all other uses */
 }
 
@@ -58,8 +56,7 @@ static void warn(const struct device *device, const char *name)
 	names_free(&partitions);
 }
 
-static int choose_name(const struct args *args, const struct device *device,
-		       char name[NAME_SIZE])
+static int choose_name(const struct args *args, const struct device *device, char name[NAME_SIZE])
 {
 	const char *asked = args->value[OPTION_NAME];
 
@@ -128,8 +125,7 @@ static int run(const struct args *args)
 		if (code == EXIT_OK)
 			code = result;
 	}
-	result = made.n ? made_report(&made, &settings,
-				      args->value[OPTION_JSON]) : EXIT_OK;
+	result = made.n ? made_report(&made, &settings, args->value[OPTION_JSON]) : EXIT_OK;
 	names_free(&made);
 	return code == EXIT_OK ? result : code;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Files with concurrent readers: a reader sees the old text or the new, whole.
- */
+/* Files with concurrent readers: a reader sees the old text or the new, whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

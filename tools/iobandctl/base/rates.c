@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rates that bound groups, in the notations of the command line, of messages
- * and of lists.  Pure.
+ * Rates that bound groups, in the notations of the command line, of messages and of lists.  Pure.
  *
  *			maxima				minima
  *	people		rbps=100MiB wbps=max		rbps=100MiB wbps=none
  *	messages	rbps=104857600 wbps=max		rbps=104857600 wbps=0
  *	lists		104857600,max,max,500		104857600,0,0,500
  *
- * The command line and messages also have the word default, alone: no bound at
- * all.
+ * The command line and messages also have the word default, alone: no bound at all.
  *
  * K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=.  Bytes also
  * have KB, MB, GB and TB, which are the same, and KiB, MiB, GiB and TiB: powers of 1024.
@@ -39,9 +37,7 @@ const char *const rate_names[RATES] = {
 
 static const char suffixes[] = "KMGT";
 
-/*
- * Distinguish rates of bytes from rates of I/Os.  Return: true for bytes, false for I/Os.
- */
+/* Distinguish rates of bytes from rates of I/Os.  Return: true for bytes, false for I/Os. */
 bool rate_is_bytes(enum rate rate)
 {
 	return rate == RBPS || rate == WBPS;

@@ -187,9 +187,7 @@ static char *escape_byte(char *end, unsigned char byte)
 	return end;
 }
 
-/*
- * The length of the UTF-8 character at @text, and its code; 0 if it is invalid.
- */
+/* The length of the UTF-8 character at @text, and its code; 0 if it is invalid. */
 static size_t utf8_length(const unsigned char *text, unsigned int *code)
 {
 	const size_t length = *text < 0x80 ? 1 : *text < 0xc2 ? 0 :
@@ -212,9 +210,8 @@ static size_t utf8_length(const unsigned char *text, unsigned int *code)
 }
 
 /*
- * Unicode's control and format characters (Cc, Cf), its line separators (Zl,
- * Zp), and other characters that a terminal may not display
- * (Default_Ignorable_Code_Point).
+ * Unicode's control and format characters (Cc, Cf), its line separators (Zl, Zp), and other
+ * characters that a terminal may not display (Default_Ignorable_Code_Point).
  */
 static const struct {
 	unsigned int first;

@@ -82,9 +82,8 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 }
 
 /*
- * Check whether paths begin at the root of all cgroups.  In a cgroup namespace, or with a
- * part of the hierarchy mounted, paths begin elsewhere, and the kernel does not report
- * where.
+ * Check whether paths begin at the root of all cgroups.  In a cgroup namespace, or with a part of
+ * the hierarchy mounted, paths begin elsewhere, and the kernel does not report where.
  * Return: true if the mounted directory is the root of all cgroups.
  */
 bool hierarchy_is_whole(const struct hierarchy *hierarchy)

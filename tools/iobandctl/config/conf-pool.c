@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pools in the configuration.  The default name of a pool contains the kernel's
- * names of its disks, which may belong to other disks after a reboot.
- * Therefore a section can name a pool by the path of a disk, as in
- * /dev/disk/by-id.  A section with the kernel's name gets a warning.
+ * Pools in the configuration.  The default name of a pool contains the kernel's names of its disks,
+ * which may belong to other disks after a reboot.  Therefore a section can name a pool by the path
+ * of a disk, as in /dev/disk/by-id.  A section with the kernel's name gets a warning.
  */
 #include <stdlib.h>
 #include <string.h>

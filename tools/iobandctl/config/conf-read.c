@@ -188,10 +188,7 @@ int conf_check_value(enum conf_key key, const char *text, struct problem *proble
 	return keys[key].check ? keys[key].check(text, problem) : 0;
 }
 
-/*
- * Put the place before the error text.  0: the error was reported, and reading
- * continues.
- */
+/* Put the place before the error text.  0: the error was reported, and reading continues. */
 static int at(struct conf *conf, const struct conf_place *place, struct problem *problem)
 {
 	struct problem inner = *problem;
@@ -305,9 +302,8 @@ static bool loses_title(const struct fault *fault)
 }
 
 /*
- * Overwrite a line so that the library skips it; return true if this changes
- * anything.  All bytes of the line are overwritten, because a part of a
- * character would not be UTF-8.
+ * Overwrite a line so that the library skips it; return true if this changes anything.  All bytes
+ * of the line are overwritten, because a part of a character would not be UTF-8.
  */
 static bool leave_out(char *text, unsigned int line)
 {

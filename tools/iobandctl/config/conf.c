@@ -85,9 +85,7 @@ const char *conf_pool_text(const struct conf_section *section)
 	return section->kind == CONF_POOL ? section->label : conf_text(section, KEY_POOL);
 }
 
-/*
- * The name of the pool in a section.  Return: its name, or a path without a pool, or NULL.
- */
+/* The name of the pool in a section.  Return: its name, or a path without a pool, or NULL. */
 const char *conf_pool(const struct conf_section *section)
 {
 	return section->pool ? section->pool : conf_pool_text(section);
@@ -215,9 +213,7 @@ const char *conf_group(const struct conf_section *group)
 	return text ? text : group->label;
 }
 
-/*
- * The bounds in a section.  Return: the bounds; 0 for bounds that the section does not set.
- */
+/* The bounds in a section.  Return: the bounds; 0 for bounds that the section does not set. */
 struct bounds conf_bounds(const struct conf_section *section)
 {
 	struct bounds bounds = bounds_none;

@@ -101,8 +101,7 @@ static int look(const char *path, uint64_t id, void *data)
 }
 
 /*
- * Tell of patterns that give minima and latency targets to users' cgroups.  Each is told of
- * once.
+ * Tell of patterns that give minima and latency targets to users' cgroups.  Each is told of once.
  */
 void delegated_warn(const struct conf *conf)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The record of former configurations, so that settings can be reverted when
- * they are not in the configuration any more.  "apply" and "watch" record each
- * configuration before they apply it, with its groups and pools.  The name of
- * the file is a hash of its text.  "apply" deletes the former files once it has
- * applied the configuration to all devices.  Devices have a file of their own,
+ * The record of former configurations, so that settings can be reverted when they are not in the
+ * configuration any more.  "apply" and "watch" record each configuration before they apply it, with
+ * its groups and pools.  The name of the file is a hash of its text.  "apply" deletes the former
+ * files once it has applied the configuration to all devices.  Devices have a file of their own,
  * because "apply" may handle them one by one.
  *
  * A setting of a group, a pool or a device came from the configuration if two

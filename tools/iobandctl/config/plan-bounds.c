@@ -81,10 +81,7 @@ int plan_check_bounds(const struct plan *plan, const struct conf_section *const 
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 
-/*
- * The present bounds of the device's own group, which moves with the device to
- * another pool.
- */
+/* The present bounds of the device's own group, which moves with the device to another pool. */
 static int present_bounds(const struct plan *plan, const struct future *future,
 			  struct bounds *bounds)
 {

@@ -63,9 +63,8 @@ static bool is_twice(const struct plan *plan, const struct choice *choice, struc
 }
 
 /*
- * A device that matches only a pattern is skipped in four cases: it is in use,
- * it does not answer, it would count I/O twice, or it is a partition of root's
- * disk.
+ * A device that matches only a pattern is skipped in four cases: it is in use, it does not answer,
+ * it would count I/O twice, or it is a partition of root's disk.
  */
 static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 {
@@ -212,10 +211,7 @@ static int plan_move(struct plan *plan, const struct choice *choice, struct futu
 	return EXIT_OK;
 }
 
-/*
- * Settings of its own group are removed before a change to a mode without such
- * a group.
- */
+/* Settings of its own group are removed before a change to a mode without such a group. */
 static int plan_mode(struct plan *plan, const struct choice *choice, struct future *future)
 {
 	const struct conf_value *value = &choice->section->value[KEY_MODE];

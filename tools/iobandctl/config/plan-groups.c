@@ -106,10 +106,7 @@ static void look_at(struct trees *trees, const struct tree *tree,
 	}
 }
 
-/*
- * Plan all changes of a group, in the order of presets; @sections contain its
- * settings.
- */
+/* Plan all changes of a group, in the order of presets; @sections contain its settings. */
 static int want(struct trees *trees, const struct tree *tree,
 		const struct conf_section *const sections[GROUP_SETTINGS],
 		const char *name, const char *shown)
@@ -232,10 +229,7 @@ static const struct conf_section *find_other(const struct conf *conf, const char
 	return NULL;
 }
 
-/*
- * Plan all settings of the group when its last section is reached, so that this
- * happens once.
- */
+/* Plan all settings of the group when its last section is reached, so that this happens once. */
 static int plan_other_in(struct trees *trees, const struct tree *tree,
 			 const struct conf_section *section, const char *name)
 {
@@ -454,10 +448,7 @@ int plan_groups(struct plan *plan)
 	struct trees trees;
 	int code = plan_trees_find(plan, &trees);
 
-	/*
-	 * Presets come first: a cgroup that appears after the walk gets its
-	 * settings from them.
-	 */
+	/* Presets come first: a cgroup that appears after the walk gets its settings from them. */
 	if (code == EXIT_OK)
 		code = plan_to_come(&trees);
 	if (code == EXIT_OK)

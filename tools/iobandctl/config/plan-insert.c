@@ -9,8 +9,7 @@
 #include "ioband/under.h"
 
 /*
- * Require a place in the device itself: a change of a device below causes no
- * event of this device.
+ * Require a place in the device itself: a change of a device below causes no event of this device.
  */
 static int find_place(const struct choice *choice)
 {
@@ -136,10 +135,7 @@ int plan_run_insert(const struct change *change, bool undo)
 	code = insert_into(&change->settings, change->device, true, &had_it);
 	if (code != EXIT_OK || !had_it)
 		return code;
-	/*
-	 * Another program's insertion may have other settings, and is not ours
-	 * to undo.
-	 */
+	/* Another program's insertion may have other settings, and is not ours to undo. */
 	return fail(EXIT_IN_USE, "another program has inserted ioband into %s meanwhile; try again",
 		    change->device);
 }

@@ -66,10 +66,9 @@ static bool is_made(const struct plan *plan, const char *pool)
 }
 
 /*
- * The value from the configuration.  Without one it is the default in two
- * cases: the pool is new because devices move to it, or a former configuration
- * set the present value. "auto" of a slice stays as it was chosen when the pool
- * was made.
+ * The value from the configuration.  Without one it is the default in two cases: the pool is new
+ * because devices move to it, or a former configuration set the present value. "auto" of a slice
+ * stays as it was chosen when the pool was made.
  */
 static bool find_wish(const struct plan *plan, const struct future *future, enum conf_key key,
 		      const char *now, char to[IOBAND_WORD_SIZE], struct conf_place *place)
@@ -173,10 +172,7 @@ static int plan_pool(struct plan *plan, struct future *future)
 	return plan_blame(plan, &place, EXIT_USAGE);
 }
 
-/*
- * Check whether a device is the first of its pool; present members come before
- * future ones.
- */
+/* Check whether a device is the first of its pool; present members come before future ones. */
 static bool speaks(const struct plan *plan, const struct future *future)
 {
 	const struct future *first = NULL;

@@ -18,10 +18,7 @@ static char *setting_text(const struct ioband_preset *preset, int setting)
 	return weight_text(preset->weight);
 }
 
-/*
- * Check the bounds of the configuration alone; those of an existing cgroup are
- * checked later.
- */
+/* Check the bounds of the configuration alone; those of an existing cgroup are checked later. */
 static int check(const struct planner *planner, const char *path)
 {
 	const struct conf_section *sections[BOUNDS];

@@ -23,10 +23,7 @@ static bool is_there(const struct future *future)
 	return future->now && !future->moved;
 }
 
-/*
- * The best device of a pool for messages: it should exist, and for cgroups sort
- * by cgroup.
- */
+/* The best device of a pool for messages: it should exist, and for cgroups sort by cgroup. */
 static const struct future *best_of(const struct plan *plan, const char *pool, bool speaks)
 {
 	const struct future *best = NULL;
@@ -64,10 +61,7 @@ static int add_tree(struct trees *trees, const struct future *speaker, const str
 	return code;
 }
 
-/*
- * Add the future tree of a pool.  Messages to a device with its own tree would
- * reach that tree.
- */
+/* Add the future tree of a pool.  Messages to a device with its own tree would reach that tree. */
 static int add_pool(struct trees *trees, const struct future *future)
 {
 	const struct future *speaker = best_of(trees->plan, future->table.pool, true);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The settings that a change of a device destroys, so that they can be
- * restored.  A move to another pool destroys the groups of the device's own
- * tree.  If the device is the last of its pool, the pool disappears with its
- * settings and groups.  Another mode destroys the groups of the device's own
- * tree.  The settings of the device itself survive a move: its weight is in the
- * table, and its bounds are set again.
+ * The settings that a change of a device destroys, so that they can be restored.  A move to another
+ * pool destroys the groups of the device's own tree.  If the device is the last of its pool, the
+ * pool disappears with its settings and groups.  Another mode destroys the groups of the device's
+ * own tree.  The settings of the device itself survive a move: its weight is in the table, and its
+ * bounds are set again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,9 +77,8 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 }
 
 /*
- * Messages about presets to a device with its own group are about its own tree,
- * even if presets have no effect there.  It cannot restore presets in the tree
- * of the pool.
+ * Messages about presets to a device with its own group are about its own tree, even if presets
+ * have no effect there.  It cannot restore presets in the tree of the pool.
  */
 static int keep_presets(struct kept *kept, const struct ioband_device *device)
 {

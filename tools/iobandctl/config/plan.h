@@ -45,10 +45,7 @@ struct change {
 	bool late;	/* made after all changes that are not late */
 	char *device;	/* the ioband device that is made, or receives the message */
 	char *pool;
-	/*
-	 * The device that has the setting, or has the group in its own tree; NULL for the
-	 * pool.
-	 */
+	/* The device that has the setting, or has the group in its own tree; NULL for the pool. */
 	char *tree;
 	char *group;	/* the group, for messages to the user; NULL without a group */
 	char *message;	/* its name in messages to the kernel */

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Presets: the settings of groups of future cgroups.  They contain all settings
- * of cgroups that the configuration names by path.  Patterns have none: the
- * cgroups that match a pattern are known only when they exist, so "watch" sets
- * them.
+ * Presets: the settings of groups of future cgroups.  They contain all settings of cgroups that the
+ * configuration names by path.  Patterns have none: the cgroups that match a pattern are known only
+ * when they exist, so "watch" sets them.
  *
- * Each setting is a message of its own, and a cgroup may be created between two
- * messages.  It keeps the settings with which it was created.  Therefore no
- * intermediate state may give it more than the state before and the state after.
- * Settings that take resources precede settings that give resources.  A maximum
- * bounds the effect of all other settings.  A maximum that narrows therefore
- * precedes all other settings.  A maximum that only widens is "late", after all
- * other settings.  The removal of presets from a path that is not named any more
- * is also late: if an earlier change fails, new cgroups get the same settings as
- * before.  (A maximum with one rate that narrows and another that widens is one
- * message, and comes first.)
+ * Each setting is a message of its own, and a cgroup may be created between two messages.  It keeps
+ * the settings with which it was created.  Therefore no intermediate state may give it more than
+ * the state before and the state after.  Settings that take resources precede settings that give
+ * resources.  A maximum bounds the effect of all other settings.  A maximum that narrows therefore
+ * precedes all other settings.  A maximum that only widens is "late", after all other settings.
+ * The removal of presets from a path that is not named any more is also late: if an earlier change
+ * fails, new cgroups get the same settings as before.  (A maximum with one rate that narrows and
+ * another that widens is one message, and comes first.)
  */
 #include <stdio.h>
 #include <stdlib.h>

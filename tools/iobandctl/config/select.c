@@ -127,10 +127,7 @@ static bool is_suitable(struct udev_device *found, const char *type)
 	return size && strcmp(size, "0") && !(hidden && !strcmp(hidden, "1"));
 }
 
-/*
- * udev's properties with serial numbers; SCSI disks have several.  lsblk reads
- * the same.
- */
+/* udev's properties with serial numbers; SCSI disks have several.  lsblk reads the same. */
 static const char *const serials[CONF_SERIALS] = {
 	"SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_SERIAL"
 };

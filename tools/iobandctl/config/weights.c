@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of weights.  It has one line for each group with a weight, a
- * maximum, a minimum or a latency target.  Its names survive a reboot, unlike
- * the kernel's ids.
+ * The file of weights.  It has one line for each group with a weight, a maximum, a minimum or a
+ * latency target.  Its names survive a reboot, unlike the kernel's ids.
  *
  *	1 weights
  *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>|idle] [max=<rates>]

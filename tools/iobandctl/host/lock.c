@@ -10,12 +10,11 @@
  * remove a file of the user's choice.  Therefore the directory must be writable
  * by root only, and files in it are opened without following links.
  *
- * "apply" (one for each disk at boot), "set" and "resize" exclude each other.
- * They restore earlier settings after a failure, or remake a device with the
- * size that they read.  Where many disks appear at once these commands take
- * turns.  A waiter therefore waits as long as other holders make progress, up
- * to a limit.  Progress is visible because each holder removes the file when it
- * is done, and the next one creates another.
+ * "apply" (one for each disk at boot), "set" and "resize" exclude each other.  They restore earlier
+ * settings after a failure, or remake a device with the size that they read.  Where many disks
+ * appear at once these commands take turns.  A waiter therefore waits as long as other holders make
+ * progress, up to a limit.  Progress is visible because each holder removes the file when it is
+ * done, and the next one creates another.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,18 +52,14 @@ static const struct patience for_device = { 5, 5 };
 static const struct patience for_changes = { 20, 40 };
 
 /*
- * The interval is long enough that many waiters do not slow the holder down.
- * It does not grow with time, because later waiters would then overtake earlier
- * ones.
+ * The interval is long enough that many waiters do not slow the holder down.  It does not grow with
+ * time, because later waiters would then overtake earlier ones.
  */
 #define PAUSE_MS 50
 
 #define TURN "EXTEND_TIMEOUT_USEC=30000000"
 
-/*
- * Return: negative errno; -EPERM if the directory is writable by other users
- * than root.
- */
+/* Return: negative errno; -EPERM if the directory is writable by other users than root. */
 static int open_directory(const char *path, int *fd)
 {
 	struct stat info;

@@ -45,9 +45,8 @@ static dev_t number_at(const char *path)
 }
 
 /*
- * File systems with anonymous device numbers (btrfs) and swap show their device
- * only as the source.  The source of other entries may be a path that does not
- * answer.
+ * File systems with anonymous device numbers (btrfs) and swap show their device only as the source.
+ * The source of other entries may be a path that does not answer.
  */
 static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
 {
@@ -380,9 +379,8 @@ bool use_by_partitions(const struct device *device, struct problem *use)
  * @device: the device; its partitions count
  * @use: the name, and a remedy
  *
- * fstab or crypttab could not find a wrapped device by such a name.  UUID=, LABEL=,
- * PARTUUID= and PARTLABEL= are safe: udev's rules make their links point to the ioband
- * device.
+ * fstab or crypttab could not find a wrapped device by such a name.  UUID=, LABEL=, PARTUUID= and
+ * PARTLABEL= are safe: udev's rules make their links point to the ioband device.
  */
 bool use_by_name(const struct device *device, struct problem *use)
 {
@@ -508,11 +506,10 @@ bool use_by_process(const struct device *device, bool writes, struct problem *us
 }
 
 /*
- * The only way to detect exclusive use is an open with O_EXCL.  While that open
- * lasts, mkfs and mount fail with EBUSY.  Two steps are slow: a driver may take
- * long for the first open, and the last close writes back the page cache of the
- * device.  Therefore a shared open surrounds the exclusive one, which lasts
- * only microseconds.
+ * The only way to detect exclusive use is an open with O_EXCL.  While that open lasts, mkfs and
+ * mount fail with EBUSY.  Two steps are slow: a driver may take long for the first open, and the
+ * last close writes back the page cache of the device.  Therefore a shared open surrounds the
+ * exclusive one, which lasts only microseconds.
  */
 static int open_exclusive(const void *path, void *answer)
 {

@@ -16,9 +16,8 @@
 #include "kernel/kmsg.h"
 
 /*
- * Check whether any device below exists, at any depth.  An array without
- * members has lost its devices.  The paths of a multipath device may return, so
- * it counts as existing.
+ * Check whether any device below exists, at any depth.  An array without members has lost its
+ * devices.  The paths of a multipath device may return, so it counts as existing.
  */
 static bool is_there(const struct device *device)
 {
@@ -42,9 +41,8 @@ static bool is_there(const struct device *device)
 }
 
 /*
- * Check whether an ioband device lies over the removed device.  The number of
- * the device below is then unknown to sysfs, and its name decides if udev has
- * recorded it.
+ * Check whether an ioband device lies over the removed device.  The number of the device below is
+ * then unknown to sysfs, and its name decides if udev has recorded it.
  */
 static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, const char *gone)
 {
@@ -81,9 +79,8 @@ static void announce(const struct device *device)
 }
 
 /*
- * Remove a device at its last close, and notify its users that the disk is
- * lost.  The disk and each of its partitions have a cleaner, so another cleaner
- * may have removed the device.
+ * Remove a device at its last close, and notify its users that the disk is lost.  The disk and each
+ * of its partitions have a cleaner, so another cleaner may have removed the device.
  */
 static int drop_named(const struct device *device, const char *name)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The record of manual settings.  The configuration does not revert a manual
- * setting, even if it once requested the same value.  The file has one line for
- * each setting made by "set" and similar verbs.  The line remains until "apply"
- * or "watch" sets another value there.  A cgroup is recorded by its number, so
- * a new cgroup of the same name has no record.
+ * The record of manual settings.  The configuration does not revert a manual setting, even if it
+ * once requested the same value.  The file has one line for each setting made by "set" and similar
+ * verbs.  The line remains until "apply" or "watch" sets another value there.  A cgroup is recorded
+ * by its number, so a new cgroup of the same name has no record.
  */
 #include <fcntl.h>
 #include <stdio.h>

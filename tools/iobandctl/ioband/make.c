@@ -16,10 +16,9 @@
 #include "kernel/kmsg.h"
 
 /*
- * The slice of disks that seek, in ms.  It is long against a change of groups,
- * which costs two seeks.  It is short enough that a reader outside its slice
- * does not appear to hang.  BFQ's slices have the same length: 1/8 s, which its
- * clock of 250 Hz rounds to 31/250 s.
+ * The slice of disks that seek, in ms.  It is long against a change of groups, which costs two
+ * seeks.  It is short enough that a reader outside its slice does not appear to hang.  BFQ's slices
+ * have the same length: 1/8 s, which its clock of 250 Hz rounds to 31/250 s.
  */
 #define SLICE_OF_DISKS "124"
 
@@ -68,9 +67,7 @@ static int check_word(const char *option, const char *text)
 	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
 }
 
-/*
- * Check that settings are words of a table line.  The kernel checks their values.
- */
+/* Check that settings are words of a table line.  The kernel checks their values. */
 int settings_check(const struct settings *settings)
 {
 	int code = EXIT_OK;
@@ -183,10 +180,7 @@ bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 	return twice;
 }
 
-/*
- * The table of any device in a pool, which has the pool's settings; NULL for a
- * new pool.
- */
+/* The table of any device in a pool, which has the pool's settings; NULL for a new pool. */
 static const struct ioband_table *
 pool_table(const struct ioband_devices *devices, const char *pool)
 {
@@ -353,10 +347,9 @@ int make_line(const struct ioband_devices *devices,
 }
 
 /*
- * A virtual machine may make a physical volume of its disk, which is a logical
- * volume of the host.  LVM of the host skips its own volumes by their UUIDs.
- * It would scan an ioband device over such a volume, and activate the volumes
- * of the guest.
+ * A virtual machine may make a physical volume of its disk, which is a logical volume of the host.
+ * LVM of the host skips its own volumes by their UUIDs.  It would scan an ioband device over such a
+ * volume, and activate the volumes of the guest.
  */
 static int find_guests(const struct device *device, bool *is)
 {

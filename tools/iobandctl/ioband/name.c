@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The name of the ioband device over another device: "io-" and a persistent
- * name of that device.  The kernel's names of disks and arrays change between
- * boots, so they are the last choice.
+ * The name of the ioband device over another device: "io-" and a persistent name of that device.
+ * The kernel's names of disks and arrays change between boots, so they are the last choice.
  */
 #include <libudev.h>
 #include <stdio.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Properties of a pool that follow from its disks: its name, and whether they
- * seek.  Pure.
- */
+/* Properties of a pool that follow from its disks: its name, and whether they seek.  Pure. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tree of a pool.  The children of its root are cgroups, users, processes,
- * and the groups of devices.  A device in mode device+cgroup has its own tree
- * of cgroups below its group.
+ * The tree of a pool.  The children of its root are cgroups, users, processes, and the groups of
+ * devices.  A device in mode device+cgroup has its own tree of cgroups below its group.
  */
 #include <stdio.h>
 #include <string.h>

@@ -7,28 +7,25 @@
  *	vg0-web: linear 8:0		vg0-web: ioband vg0-web-ioband
  *					vg0-web-ioband: linear 8:0
  *
- * vg0-web keeps its name, UUID and number, so its users notice nothing.  Its
- * own table moves to a hidden device.  To insert: (1) make the hidden device
- * and open it, (2) have the kernel remove it with its last user, (3) load the
- * ioband table, (4) switch to it.  To extract: (1) load the table of the hidden
- * device, (2) switch to it.
+ * vg0-web keeps its name, UUID and number, so its users notice nothing.  Its own table moves to a
+ * hidden device.  To insert: (1) make the hidden device and open it, (2) have the kernel remove it
+ * with its last user, (3) load the ioband table, (4) switch to it.  To extract: (1) load the table
+ * of the hidden device, (2) switch to it.
  *
- * The switch is one call to the kernel.  Therefore a tool that is killed cannot
- * leave a device that blocks I/O.  It can leave an unused hidden device, or a
- * table that is loaded but not in use.  Both have no effect, and are removed
- * before any other change.  Because of (2) nothing remains either if another
- * program, such as LVM, gives the device a new table: ioband is out, and the
+ * The switch is one call to the kernel.  Therefore a tool that is killed cannot leave a device that
+ * blocks I/O.  It can leave an unused hidden device, or a table that is loaded but not in use.
+ * Both have no effect, and are removed before any other change.  Because of (2) nothing remains
+ * either if another program, such as LVM, gives the device a new table: ioband is out, and the
  * hidden device disappears.
  *
- * With a thin volume of LVM, LVM itself removes the hidden device.  LVM has to
- * find the thin pool, to suspend the devices above it, to send it messages or
- * to take it down.  LVM walks from a volume to the devices below, and stops at
- * a UUID outside the volume group.  When the pool was hidden from this walk,
- * LVM made no snapshot, and reported success.  Therefore the hidden device has
- * the UUID of a layer that any volume may have (that of the data of a
- * snapshot's origin).  LVM suspends it between the volume and the pool, resumes
- * it, and removes it once no device lies on it.  Automatic removal by (2) would
- * end the walk there when a volume is deactivated, and the pool would remain.
+ * With a thin volume of LVM, LVM itself removes the hidden device.  LVM has to find the thin pool,
+ * to suspend the devices above it, to send it messages or to take it down.  LVM walks from a volume
+ * to the devices below, and stops at a UUID outside the volume group.  When the pool was hidden
+ * from this walk, LVM made no snapshot, and reported success.  Therefore the hidden device has the
+ * UUID of a layer that any volume may have (that of the data of a snapshot's origin).  LVM suspends
+ * it between the volume and the pool, resumes it, and removes it once no device lies on it.
+ * Automatic removal by (2) would end the walk there when a volume is deactivated, and the pool
+ * would remain.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -170,10 +167,7 @@ static int refuse_loaded(const struct under *under)
 		    under->name, under->name);
 }
 
-/*
- * The loaded table is ioband over the hidden device, or the table of the hidden
- * device.
- */
+/* The loaded table is ioband over the hidden device, or the table of the hidden device. */
 static bool loaded_is_ours(const struct under *under)
 {
 	struct mapped_table waiting, own;
@@ -229,11 +223,10 @@ int under_repair(struct under *under, bool *repaired)
 enum fit { FITS, FITS_BELOW, FITS_NOT };
 
 /*
- * The table of a device is in use twice for a moment, by the device and by the
- * hidden device.  This is harmless if a target only forwards I/O.  It is also
- * harmless if the target's state is in a device that both share, as with thin
- * volumes.  Two cases use the device below instead.  The exceptions of a
- * snapshot cannot have two users.  The key of an encrypted volume may be in the
+ * The table of a device is in use twice for a moment, by the device and by the hidden device.  This
+ * is harmless if a target only forwards I/O.  It is also harmless if the target's state is in a
+ * device that both share, as with thin volumes.  Two cases use the device below instead.  The
+ * exceptions of a snapshot cannot have two users.  The key of an encrypted volume may be in the
  * kernel's keyring and not in the table.
  */
 static enum fit fit_of(const struct mapped_target *target)

@@ -103,19 +103,14 @@ static int task_finish_udev(struct dm_task *task, uint16_t flags)
 	return error;
 }
 
-/*
- * Read the version of the kernel's device-mapper.  Return: true if device-mapper answers.
- */
+/* Read the version of the kernel's device-mapper.  Return: true if device-mapper answers. */
 bool mapper_version(char *version, size_t size)
 {
 	dm_log_with_errno_init(keep_log);
 	return dm_driver_version(version, size);
 }
 
-/*
- * Check that the kernel's device-mapper answers.  Must be called before all other
- * functions.
- */
+/* Check that the kernel's device-mapper answers.  Must be called before all other functions. */
 int mapper_ready(void)
 {
 	char version[64];
@@ -524,9 +519,8 @@ int mapper_clear(const char *name)
 }
 
 /*
- * The udev flags with which a device was made.  A device without udev's DM
- * rules was made by libdevmapper for a program that did not use udev; the flags
- * of these rules are then cleared.
+ * The udev flags with which a device was made.  A device without udev's DM rules was made by
+ * libdevmapper for a program that did not use udev; the flags of these rules are then cleared.
  */
 static uint16_t udev_flags(const char *name)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The kernel log.  The ioctls of device-mapper return only an errno; the log
- * has the reason.
- */
+/* The kernel log.  The ioctls of device-mapper return only an errno; the log has the reason. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -33,8 +33,7 @@ static bool same_words(const char *type, const char *left, const char *right)
  * Check whether two tables are the same.
  * @left: the table as it was loaded, or as the kernel prints it
  *
- * Tables of ioband are the same if device below, offset and pool are; settings do not
- * count.
+ * Tables of ioband are the same if device below, offset and pool are; settings do not count.
  */
 bool swap_same(const struct mapped_table *left, const struct mapped_table *right)
 {

@@ -2,10 +2,9 @@
 /*
  * Competing groups of a pool, and their shares by weight.  Pure.
  *
- * At each level of the tree, a group competes with two kinds of entities.  The
- * first are siblings with I/O of their own or below them.  The second is the
- * I/O of the parent itself, which has weight 100.  Idle siblings get what all
- * others leave.  Without others, they are equals.
+ * At each level of the tree, a group competes with two kinds of entities.  The first are siblings
+ * with I/O of their own or below them.  The second is the I/O of the parent itself, which has
+ * weight 100.  Idle siblings get what all others leave.  Without others, they are equals.
  */
 #include <stdlib.h>
 

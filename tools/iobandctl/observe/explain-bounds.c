@@ -48,10 +48,7 @@ static bool is_bound_by(const struct groups *groups, const struct ioband_group *
 	return doer == top || (top->parent && tree_is_below(groups, doer, top));
 }
 
-/*
- * I/O that counts for a rate, by a group and all groups below it; by all groups
- * if NULL.
- */
+/* I/O that counts for a rate, by a group and all groups below it; by all groups if NULL. */
 static struct op_stats rate_total(const struct observation *pool, const struct ioband_group *top,
 				  enum rate rate)
 {
@@ -143,10 +140,7 @@ static int by_use(const void *left, const void *right)
 	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
 }
 
-/*
- * The bounds of a kind from the group upwards, and how near the group is to
- * them.
- */
+/* The bounds of a kind from the group upwards, and how near the group is to them. */
 static void measure_kind(const struct observation *pool,
 			 const struct ioband_group *group, enum bound bound, struct explanation *it)
 {
@@ -202,10 +196,7 @@ static bool is_outermost(const struct groups *groups,
 	return !group;
 }
 
-/*
- * Sum of the minima in the pool, for the rate of which the group gets too
- * little.
- */
+/* Sum of the minima in the pool, for the rate of which the group gets too little. */
 static void measure_due(const struct observation *pool, struct explanation *it)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -284,10 +275,7 @@ double explain_share(const struct observation *pool, const struct ioband_group *
 	return share_pct;
 }
 
-/*
- * Whether a minimum of a group is in effect: one of its rates is not above the
- * minimum.
- */
+/* Whether a minimum of a group is in effect: one of its rates is not above the minimum. */
 static bool needs_promise(const struct observation *pool,
 			  const struct ioband_group *group, double seconds)
 {
@@ -301,10 +289,7 @@ static bool needs_promise(const struct observation *pool,
 	return false;
 }
 
-/*
- * The groups that a minimum gives more than their weights, at the cost of
- * others.
- */
+/* The groups that a minimum gives more than their weights, at the cost of others. */
 static void measure_promised(const struct observation *pool, const struct activity *activity,
 			     const struct ioband_group *group, struct explanation *it)
 {

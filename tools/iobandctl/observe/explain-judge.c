@@ -5,10 +5,7 @@
 /* A share over a second or two comes this near to the weight. */
 #define SHARE_TOLERANCE 0.95
 
-/*
- * Use of a maximum, in percent, from which a group below its share is limited
- * by it.
- */
+/* Use of a maximum, in percent, from which a group below its share is limited by it. */
 #define MAXIMUM_MOSTLY_PCT 75
 
 /**
@@ -22,10 +19,7 @@ bool explain_is_held(const struct explanation *it)
 	return it->looks && it->held_looks * 2 >= it->looks;
 }
 
-/*
- * Whether a maximum is reached, or a minimum is missed while the group has
- * queued I/O.
- */
+/* Whether a maximum is reached, or a minimum is missed while the group has queued I/O. */
 static bool counts(const struct explanation *it, enum bound bound)
 {
 	return it->bound[bound].n && it->bound[bound].v[0].counts;

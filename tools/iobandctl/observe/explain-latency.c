@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Latency targets: whether reads are late, and which groups are throttled for
- * them.  Pure.
- */
+/* Latency targets: whether reads are late, and which groups are throttled for them.  Pure. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,10 +100,7 @@ static int by_lateness(const void *left, const void *right)
 	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
 }
 
-/*
- * Whether a group, or a group below it, wrote; the target of the pool throttles
- * writes.
- */
+/* Whether a group, or a group below it, wrote; the target of the pool throttles writes. */
 static bool has_written(const struct observation *pool, const struct ioband_group *top)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -123,10 +117,9 @@ static bool has_written(const struct observation *pool, const struct ioband_grou
 }
 
 /*
- * Whether a group has more service by weight than another one, at the level at
- * which they compete.  Device time is not measured by group.  An
- * ancestor of the other group is compared with itself and counts as ahead, as a
- * part of it may be.
+ * Whether a group has more service by weight than another one, at the level at which they compete.
+ * Device time is not measured by group.  An ancestor of the other group is compared with itself and
+ * counts as ahead, as a part of it may be.
  */
 static bool is_ahead(const struct observation *pool, const struct ioband_group *group,
 		     const struct ioband_group *other)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Figures of a group and of its rivals, from an observation of their pool.
- * Pure.
- */
+/* Figures of a group and of its rivals, from an observation of their pool.  Pure. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +30,7 @@ static void measure_levels(const struct activity *activity, const struct ioband_
 	}
 }
 
-/*
- * Shares of the pool: the group with all groups below it, and each other group.
- */
+/* Shares of the pool: the group with all groups below it, and each other group. */
 static void measure_shares(const struct observation *pool, const struct ioband_group *group,
 			   struct explanation *explanation)
 {
@@ -64,9 +59,7 @@ static void measure_shares(const struct observation *pool, const struct ioband_g
 		      sizeof(*explanation->other), explain_by_share);
 }
 
-/*
- * Return: the number of I/Os that the group and those below it have in flight.
- */
+/* Return: the number of I/Os that the group and those below it have in flight. */
 static uint64_t measure_look(const struct groups *groups, const struct stats *look,
 			     const struct ioband_group *group, struct explanation *explanation)
 {

@@ -16,10 +16,7 @@
 
 #define OTHERS_MAX 5
 
-/*
- * Valid until the next call.  Newlines in a name are escaped, so that it cannot
- * add lines.
- */
+/* Valid until the next call.  Newlines in a name are escaped, so that it cannot add lines. */
 static const char *name_of(const struct ioband_group *group)
 {
 	static char *name;
@@ -222,10 +219,7 @@ static void say_minimum(const struct explanation *it, FILE *text)
 		fputs("A greater weight would get it more of that only.\n", text);
 }
 
-/*
- * Minima take precedence over weights; the device may be too slow for all
- * minima.
- */
+/* Minima take precedence over weights; the device may be too slow for all minima. */
 static void say_unmet(const struct explanation *it, FILE *text)
 {
 	const struct explain_bound *minimum = &it->bound[MINIMUM].v[0];

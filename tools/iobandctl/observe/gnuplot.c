@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Runs gnuplot without a shell: the script is its input, the image its output.
- */
+/* Runs gnuplot without a shell: the script is its input, the image its output. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <spawn.h>
@@ -15,9 +13,7 @@
 
 #define COMPLAINT_SIZE 256
 
-/*
- * The last line of the output of gnuplot, which has the reason of the failure.
- */
+/* The last line of the output of gnuplot, which has the reason of the failure. */
 static void read_complaint(int said, char complaint[COMPLAINT_SIZE])
 {
 	char text[COMPLAINT_SIZE], *line;

@@ -2,16 +2,14 @@
 /*
  * Metrics in Prometheus' text format 0.0.4, or in OpenMetrics 1.0.  Pure.
  *
- * The samples are the same in both formats.  The comments above a family
- * differ: the older format gives a counter the name of its samples, and has
- * neither units nor the type info.
+ * The samples are the same in both formats.  The comments above a family differ: the older format
+ * gives a counter the name of its samples, and has neither units nor the type info.
  *
  * All samples of a family must be adjacent, so each family walks all groups.
  *
- * A histogram has a sum and a count of its present content.  They do not cover
- * the whole life of a group, as the kernel drops the histograms of idle groups.
- * The format requires both or neither: older modules have no sums, so then
- * neither is written.
+ * A histogram has a sum and a count of its present content.  They do not cover the whole life of a
+ * group, as the kernel drops the histograms of idle groups.  The format requires both or neither:
+ * older modules have no sums, so then neither is written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,9 +427,7 @@ static void write_sum(const char *name, const char *labels, int op,
 	print_seconds(stream, sum_ns);
 }
 
-/*
- * Empty histograms are left out: most groups discard nothing, and never waited.
- */
+/* Empty histograms are left out: most groups discard nothing, and never waited. */
 static void write_buckets(const char *name, const char *labels, int op,
 			  const uint64_t slots[HISTOGRAM_SLOTS], uint64_t sum_ns, FILE *stream)
 {

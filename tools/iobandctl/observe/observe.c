@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Observation of pools: I/O done in an interval, and samples of queued I/O
- * meanwhile.
- */
+/* Observation of pools: I/O done in an interval, and samples of queued I/O meanwhile. */
 #include "ioband/query.h"
 #include "observe/interval.h"
 #include "observe/observe.h"

@@ -53,10 +53,7 @@ static struct plot_point *new_point(struct plot_series *series, double from_s, d
 	return point;
 }
 
-/*
- * The point that ends at @to_s; two groups may share it if a cgroup was created
- * anew.
- */
+/* The point that ends at @to_s; two groups may share it if a cgroup was created anew. */
 static struct plot_point *point_of(struct plot_series *series, double from_s, double to_s)
 {
 	if (series->n && series->v[series->n - 1].to_s == to_s)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Reading of recordings line by line; error messages have the number of the
- * line.
- */
+/* Reading of recordings line by line; error messages have the number of the line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

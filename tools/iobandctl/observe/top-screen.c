@@ -349,9 +349,8 @@ static void look_until_quit(struct screen *screen)
 }
 
 /*
- * Block SIGWINCH outside of waits: a signal handled elsewhere would not end the
- * next wait.  Before ncurses has read the size and installed its handler, an
- * unblocked signal would be lost.
+ * Block SIGWINCH outside of waits: a signal handled elsewhere would not end the next wait.  Before
+ * ncurses has read the size and installed its handler, an unblocked signal would be lost.
  */
 static void keep_resize_for_waits(struct screen *screen)
 {

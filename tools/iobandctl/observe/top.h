@@ -23,8 +23,7 @@ struct top_row {
 	char *group;	/* as people name it, control characters escaped */
 	char pool[IOBAND_POOL_SIZE];
 	/*
-	 * By column: percents, bytes and I/Os in a second, nanoseconds; negative if there
-	 * is none.
+	 * By column: percents, bytes and I/Os in a second, nanoseconds; negative if there is none.
 	 */
 	double value[TOP_COLUMNS];
 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Tables and trees, as text or as JSON.  No other file depends on the format.
- */
+/* Tables and trees, as text or as JSON.  No other file depends on the format. */
 #include <errno.h>
 #include <libsmartcols.h>
 #include <stdarg.h>
@@ -156,9 +154,7 @@ static void set(struct row *row, size_t column, const char *text)
 		check(scols_line_set_data(line_of(row), place, text));
 }
 
-/*
- * Begin a row.  A cell without a value shows as "-", in JSON as null.
- */
+/* Begin a row.  A cell without a value shows as "-", in JSON as null. */
 struct row *print_row(struct table *table)
 {
 	struct row *row = made(scols_table_new_line(table->scols, NULL));
@@ -183,8 +179,7 @@ void print_below(struct row *row, struct row *parent)
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
- * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other
- * characters.
+ * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other characters.
  */
 void print_text(struct row *row, size_t column, const char *text)
 {
@@ -382,9 +377,7 @@ int print_some(struct table *table, int code)
 	return code;
 }
 
-/*
- * Check whether a stream accepts escape sequences.  Return: true for a terminal that does.
- */
+/* Check whether a stream accepts escape sequences.  Return: true for a terminal that does. */
 bool print_is_terminal(FILE *stream)
 {
 	const char *terminal = getenv("TERM");

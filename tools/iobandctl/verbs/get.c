@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl get: all settings of a group in each pool and tree, or the settings of
- * pools.  get-weight, get-max, get-min and get-latency are short forms for one
- * setting of a group.
+ * iobandctl get: all settings of a group in each pool and tree, or the settings of pools.
+ * get-weight, get-max, get-min and get-latency are short forms for one setting of a group.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * systemd over D-Bus, for what cgroup files cannot hold: IODeviceWeight= on a
- * device without an I/O scheduler is refused by the kernel, and it may have no
- * io.latency for IODeviceLatencyTargetSec=, but systemd keeps them.  It writes
- * io.weight at each change of them, which tells when to ask.
+ * systemd over D-Bus, for what cgroup files cannot hold: IODeviceWeight= on a device without an I/O
+ * scheduler is refused by the kernel, and it may have no io.latency for IODeviceLatencyTargetSec=,
+ * but systemd keeps them.  It writes io.weight at each change of them, which tells when to ask.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -79,9 +78,8 @@ static int on_disconnected(sd_bus_message *message, void *data, sd_bus_error *er
 }
 
 /*
- * Whether it is not systemd that said no: it is not there, busy, or is starting
- * itself anew.  Then it is not asked again before a while has passed: each
- * question may take as long as the last.
+ * Whether it is not systemd that said no: it is not there, busy, or is starting itself anew.  Then
+ * it is not asked again before a while has passed: each question may take as long as the last.
  */
 static bool is_lost(struct watch *watch, int result)
 {
@@ -113,9 +111,8 @@ static int on_answer(sd_bus_message *answer, void *data, sd_bus_error *error)
 }
 
 /*
- * Units are asked for after a first answer.  A question on a connection that is not
- * complete would wait for that, and so up to 90 s for a bus that hangs.  So would a flush
- * at the end.
+ * Units are asked for after a first answer.  A question on a connection that is not complete would
+ * wait for that, and so up to 90 s for a bus that hangs.  So would a flush at the end.
  */
 static void reach_bus(struct watch *watch)
 {

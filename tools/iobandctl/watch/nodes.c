@@ -18,9 +18,8 @@
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_ONLYDIR)
 
 /*
- * Watches of one delegated subtree.  The kernel grants root at least 8192, which are
- * enough for 31 users with as many.  A session with its services and containers has
- * 50 to 150 cgroups.
+ * Watches of one delegated subtree.  The kernel grants root at least 8192, which are enough for 31
+ * users with as many.  A session with its services and containers has 50 to 150 cgroups.
  */
 #define WATCHES_MAX 256
 

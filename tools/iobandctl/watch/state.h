@@ -44,8 +44,7 @@ struct node {
 	char *control;	/* the controllers of its children, as last read; NULL before */
 	bool tried;	/* the attempt to enable io is over; its result is final for now */
 	/*
-	 * The requests for it, by kind, as last read; also earlier targets, until they are
-	 * removed.
+	 * The requests for it, by kind, as last read; also earlier targets, until they are removed.
 	 */
 	struct asked asked[ASKED_KINDS];
 	/*
@@ -78,9 +77,8 @@ struct subtree {
 TAILQ_HEAD(subtree_list, subtree);
 
 /*
- * The system's own cgroups, or those of all delegated subtrees.  Each part has its own
- * queue of events, so that a flood in delegated cgroups loses no event of the system's
- * cgroups.
+ * The system's own cgroups, or those of all delegated subtrees.  Each part has its own queue of
+ * events, so that a flood in delegated cgroups loses no event of the system's cgroups.
  */
 struct part {
 	struct watch *watch;
@@ -100,9 +98,8 @@ struct watched_tree {
 	char *pool;
 	char *device;	/* the device with this tree; NULL for the tree of a pool */
 	/*
-	 * Numbers of the devices to which a request for this tree may refer: each ioband
-	 * device, and the devices below it.  The weight is the ordinal of the ioband
-	 * device.
+	 * Numbers of the devices to which a request for this tree may refer: each ioband device,
+	 * and the devices below it.  The weight is the ordinal of the ioband device.
 	 */
 	struct device_weight *v;
 	size_t n;

@@ -119,9 +119,7 @@ struct sender {
 	const struct ioband_device *speaker;
 };
 
-/*
- * Whether a former configuration asked for this; other presets are left alone.
- */
+/* Whether a former configuration asked for this; other presets are left alone. */
 static bool is_ours(const struct sender *sender, const struct preset_change *change)
 {
 	const struct past *past = &sender->watch->past;
@@ -140,10 +138,7 @@ static int send_preset(const struct preset_change *change, void *data)
 
 	if (!change->place && !is_ours(sender, change))
 		return EXIT_OK;
-	/*
-	 * A refused preset has been reported; the other presets can still be
-	 * sent.
-	 */
+	/* A refused preset has been reported; the other presets can still be sent. */
 	if (change->setting == GROUP_WEIGHT)
 		query_preset_weight(sender->speaker, change->path, change->wanted->weight);
 	else
@@ -292,9 +287,7 @@ static void send_weight(const struct watch *watch, size_t tree, const struct iob
 	forget_hand(&watch->trees[tree], group, GROUP_WEIGHT);
 }
 
-/*
- * The kernel accepts a minimum above the maximum; the maximum takes precedence.
- */
+/* The kernel accepts a minimum above the maximum; the maximum takes precedence. */
 static void check_bounds(const struct node *node, const struct sent *sent, const char *pool)
 {
 	struct problem problem;
@@ -328,10 +321,9 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 }
 
 /*
- * The rates of io.max on devices below ioband.  There the kernel throttles bios
- * that ioband has dispatched, and the throttled bios fill the in-flight limit
- * of all groups.  A maximum on the ioband device itself throttles above ioband,
- * and does no harm.
+ * The rates of io.max on devices below ioband.  There the kernel throttles bios that ioband has
+ * dispatched, and the throttled bios fill the in-flight limit of all groups.  A maximum on the
+ * ioband device itself throttles above ioband, and does no harm.
  *
  * Return: true if there is a maximum, or was one.
  */
@@ -358,9 +350,7 @@ static bool keeps_max(const struct node *node, const struct watched_tree *tree)
 	return watch_node_is_lent(node) && is_by_hand(node, tree, GROUP_BOUNDS + MAXIMUM);
 }
 
-/*
- * Return: false without a request for a bound of this kind, which is then kept.
- */
+/* Return: false without a request for a bound of this kind, which is then kept. */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
 			 const struct watched_tree *tree, enum bound bound, struct bounds *wanted)
 {

@@ -3,11 +3,10 @@
  * From the requests for a cgroup to its weight in ioband, its latency target
  * and its maximum.  Pure.
  *
- * io.weight and IOWeight= have the scale of ioband: 1 to 10000, default 100.
- * io.bfq.weight has 1 to 1000.  systemd derives it from IOWeight=: up to 100
- * unchanged, above 100 divided by 11, so that 10000 becomes 1000.  Container
- * tools write their own number, of which only the ratio to another one matters.
- * io.prio.class has the class idle, which replaces a weight.
+ * io.weight and IOWeight= have the scale of ioband: 1 to 10000, default 100.  io.bfq.weight has 1
+ * to 1000.  systemd derives it from IOWeight=: up to 100 unchanged, above 100 divided by 11, so
+ * that 10000 becomes 1000.  Container tools write their own number, of which only the ratio to
+ * another one matters.  io.prio.class has the class idle, which replaces a weight.
  */
 #include <stdlib.h>
 
@@ -150,9 +149,7 @@ static void read_latency(struct asked *asked, struct span line)
 	}
 }
 
-/*
- * Read io.latency.  The lines are "<major>:<minor> target=<us>".  Other lines are skipped.
- */
+/* Read io.latency.  The lines are "<major>:<minor> target=<us>".  Other lines are skipped. */
 void asked_read_latency(struct asked *asked, const char *text)
 {
 	struct span rest = span_of(text), line;

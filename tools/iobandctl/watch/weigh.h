@@ -15,10 +15,7 @@ enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX, ASKED_KINDS = ASKED_MA
 struct device_weight {
 	unsigned int major;
 	unsigned int minor;
-	/*
-	 * The weight; for a target, microseconds; for a maximum, a rate per second; 0 for
-	 * none.
-	 */
+	/* The weight; for a target, microseconds; for a maximum, a rate per second; 0 for none. */
 	uint64_t weight;
 };
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 
-/**
- * interrupt_hold() - block all signals
+/*
+ * Block all signals.
  * @before: receives the signal mask, for interrupt_release()
  */
 void interrupt_hold(sigset_t *before)
@@ -33,8 +33,8 @@ int interrupt_check(void)
 	return EXIT_OK;
 }
 
-/**
- * interrupt_release() - restore the signal mask; pending signals act first
+/*
+ * Restore the signal mask; pending signals act first.
  * @before: from interrupt_hold()
  */
 void interrupt_release(const sigset_t *before)

@@ -72,8 +72,8 @@ int outfile_end(struct outfile *outfile)
 	return error ? report(outfile, error) : EXIT_OK;
 }
 
-/**
- * outfile_drop() - discard the new text and leave the file unchanged
+/*
+ * Discard the new text and leave the file unchanged.
  * @outfile: from outfile_begin()
  */
 void outfile_drop(struct outfile *outfile)

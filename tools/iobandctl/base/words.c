@@ -65,8 +65,8 @@ bool span_word(struct span *rest, struct span *word)
 	return until(rest, ' ', word);
 }
 
-/**
- * span_item() - take the first item of a list
+/*
+ * Take the first item of a list.
  * @rest: shortened by the item and the separator
  * @separator: the character between items
  * @item: the item; empty at the end of the list

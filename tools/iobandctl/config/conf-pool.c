@@ -29,8 +29,8 @@ static char *find_pool(const char *path)
 	return found ? xstrdup(pool) : NULL;
 }
 
-/**
- * conf_find_pools() - find the pools that sections name by paths of disks
+/*
+ * Find the pools that sections name by paths of disks.
  * @conf: the configuration; call this again when devices appear or disappear
  */
 void conf_find_pools(struct conf *conf)

@@ -363,8 +363,8 @@ int past_keep_devices(const struct past *past, const struct past_device *v, size
 	return code;
 }
 
-/**
- * past_forget() - delete all records but one, and but that of a running "watch"
+/*
+ * Delete all records but one, and but that of a running "watch".
  * @file: the record to keep, as from past_keep()
  */
 void past_forget(const char *file)

@@ -67,8 +67,8 @@ const char *presets_obstacle(const struct hierarchy *hierarchy)
 	return hierarchy_is_whole(hierarchy) ? NULL : obstacles[PARTIAL];
 }
 
-/**
- * presets_say_obstacle() - report that new cgroups start without their settings
+/*
+ * Report that new cgroups start without their settings.
  * @conf: the configuration; if it names no cgroup by path, nothing is reported
  * @obstacle: as from presets_obstacle()
  */

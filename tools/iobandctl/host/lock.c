@@ -191,8 +191,8 @@ static int take(const char *path, char *name, const char *what, const char *who,
 	return code;
 }
 
-/**
- * unlock() - release a lock
+/*
+ * Release a lock.
  * @lock: the lock; nothing is done if it is not locked
  */
 void unlock(struct lock *lock)

@@ -207,8 +207,8 @@ char *lvm_remedy(enum lvm_sight sight, const struct device *member)
 	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) : xasprintf(FILTER, member->path);
 }
 
-/**
- * lvm_tell() - note the options that LVM's commands need from now on
+/*
+ * Note the options that LVM's commands need from now on.
  * @below: the device below a new ioband device
  */
 void lvm_tell(const struct device *below)

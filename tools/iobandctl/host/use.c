@@ -176,16 +176,14 @@ static bool is_set(struct udev_device *found, const char *property)
 	return value && !strcmp(value, "1");
 }
 
-/**
- * use_as_path() - check whether a device is a path of a multipath device
+/*
+ * Check whether a device is a path of a multipath device.
  * @found: the device, with the properties that udev's rules have given it
  * @use: a remedy
  *
- * The rules of multipath-tools mark a path, and its partitions, when it appears.
- * multipathd makes the device over it later, and could not use a path with
- * ioband on it.  The rules of ioband hide a disk by the same mark.
- *
- * Return: true if so.
+ * The rules of multipath-tools mark a path, and its partitions, when it appears.  multipathd makes
+ * the device over it later, and could not use a path with ioband on it.  The rules of ioband hide a
+ * disk by the same mark.
  */
 bool use_as_path(struct udev_device *found, struct problem *use)
 {
@@ -209,17 +207,12 @@ static bool is_lvm_part(const struct device *device, struct problem *use)
 	return is;
 }
 
-/**
- * use_as_part() - check whether a device is a part of another one, which may
- * not exist yet
- * @device: the device
+/*
+ * Check whether a device is a part of another one, which may not exist yet.
  * @use: a remedy
  *
- * Finds paths of multipath devices, and hidden parts of logical volumes.  A
- * member of an array does not count: the array can be assembled from ioband
- * devices.
- *
- * Return: true if so.
+ * Finds paths of multipath devices, and hidden parts of logical volumes.  A member of an array does
+ * not count: the array can be assembled from ioband devices.
  */
 bool use_as_part(const struct device *device, struct problem *use)
 {

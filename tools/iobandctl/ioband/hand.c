@@ -223,8 +223,8 @@ void hand_mark(const struct hand_key *key)
 		hand_end();
 }
 
-/**
- * hand_mark_group() - record a manual setting of a group
+/*
+ * Record a manual setting of a group.
  * @device: the device that received the message about it
  * @group: the name of the group in the message
  * @key: the setting, with its name in the configuration

@@ -9,11 +9,9 @@
 #define MAKE_NAME_CHARACTERS						\
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_"
 
-/**
- * struct settings - the settings of a new device
- *
- * The members are the words of options and table lines.  The pool or the kernel
- * chooses a value for NULL.
+/*
+ * The settings of a new device.  The members are the words of options and table lines.  The pool or
+ * the kernel chooses a value for NULL.
  */
 struct settings {
 	const char *pool;

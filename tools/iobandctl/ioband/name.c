@@ -81,8 +81,8 @@ void name_join(const char *core, char name[NAME_SIZE])
 	}
 }
 
-/**
- * name_wrapped() - choose the name of the ioband device over a device
+/*
+ * Choose the name of the ioband device over a device.
  * @device: the device below
  * @name: the result, of valid characters, but perhaps too long
  */

@@ -53,11 +53,10 @@ static void replace_odd(char *text)
 	}
 }
 
-/**
- * pool_name_of() - derive the name of a pool from its disks
+/*
+ * Derive the name of a pool from its disks.
  * @disks: their labels, at least one, sorted
- * @pool: the labels joined with '+'; if that is too long, the labels that fit
- *	and a hash of all
+ * @pool: the labels joined with '+'; if that is too long, the labels that fit and a hash of all
  */
 void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 {

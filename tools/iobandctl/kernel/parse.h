@@ -42,10 +42,8 @@ struct ioband_table {
 /* The members of a pair <ios>,<bytes>. */
 enum { IOS, BYTES, AMOUNTS };
 
-/**
- * struct ioband_status - a status line
- *
- * Members have the names of the keys; three of them also name their units.  All
+/*
+ * A status line.  Members have the names of the keys; three of them also name their units.  All
  * describe the pool, except @mode.
  */
 struct ioband_status {

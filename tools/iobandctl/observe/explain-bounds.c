@@ -16,11 +16,8 @@
 /* A discard counts with at most so many bytes. */
 #define DISCARD_BYTES 1048576
 
-/**
- * explain_by_share() - compare two struct explain_other, for qsort()
- * @left: the first element
- * @right: the second element
- *
+/*
+ * Compare two struct explain_other, for qsort().
  * Return: less than 0 if @left has the larger share.
  */
 int explain_by_share(const void *left, const void *right)
@@ -218,12 +215,7 @@ static void measure_due(const struct observation *pool, struct explanation *it)
 	}
 }
 
-/**
- * explain_bounds_reads() - check whether a group has a maximum of reads
- * @group: the group
- *
- * Return: true if it has.
- */
+/* Check whether a group has a maximum of reads.  Return: true if it has. */
 bool explain_bounds_reads(const struct ioband_group *group)
 {
 	const struct rates *most = &group->bounds.of[MAXIMUM];
@@ -231,12 +223,8 @@ bool explain_bounds_reads(const struct ioband_group *group)
 	return most->rate[RBPS] || most->rate[RIOPS];
 }
 
-/**
- * explain_caps_reads() - check whether a group reached a maximum of its reads
- * @pool: an observation of the pool
- * @top: the group
- * @seconds: length of the observation
- *
+/*
+ * Check whether a group reached a maximum of its reads.
  * Return: true if it did, as near as whole I/Os allow to say.
  */
 bool explain_caps_reads(const struct observation *pool,
@@ -254,11 +242,8 @@ bool explain_caps_reads(const struct observation *pool,
 	return false;
 }
 
-/**
- * explain_share() - share of a group and the groups below it
- * @pool: an observation of the pool
- * @top: the group
- *
+/*
+ * Share of a group and the groups below it.
  * Return: their share of the service of the pool, in percent.
  */
 double explain_share(const struct observation *pool, const struct ioband_group *top)
@@ -313,11 +298,8 @@ static void measure_promised(const struct observation *pool, const struct activi
 		qsort(it->promised, it->n_promised, sizeof(*it->promised), explain_by_share);
 }
 
-/**
- * explain_measure_bounds() - measure how near a group is to its maxima and minima
- * @pool: an observation of the pool
- * @activity: the active groups of the pool
- * @group: a group of the pool
+/*
+ * Measure how near a group is to its maxima and minima.
  * @it: has the levels, the shares and the looks; gets the rest
  */
 void explain_measure_bounds(const struct observation *pool, const struct activity *activity,

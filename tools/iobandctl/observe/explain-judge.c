@@ -8,10 +8,8 @@
 /* Use of a maximum, in percent, from which a group below its share is limited by it. */
 #define MAXIMUM_MOSTLY_PCT 75
 
-/**
- * explain_is_held() - check whether a group had queued I/O most of the time
- * @it: its figures
- *
+/*
+ * Check whether a group had queued I/O most of the time.
  * Return: true if it had, in at least half of the samples.
  */
 bool explain_is_held(const struct explanation *it)
@@ -34,10 +32,8 @@ static bool is_mostly_used(const struct explanation *it)
 	return it->bound[MAXIMUM].n && it->bound[MAXIMUM].v[0].used_pct >= MAXIMUM_MOSTLY_PCT;
 }
 
-/**
- * explain_at_minimum() - find a minimum that a group gets without any surplus
- * @it: its figures
- *
+/*
+ * Find a minimum that a group gets without any surplus.
  * Return: the first such minimum, or NULL.
  */
 const struct explain_bound *explain_at_minimum(const struct explanation *it)
@@ -49,12 +45,9 @@ const struct explain_bound *explain_at_minimum(const struct explanation *it)
 	return NULL;
 }
 
-/**
- * explain_yielding() - find the level at which a group yields to others
- * @it: its figures
- *
- * Return: the group that is idle there: the explained one, or an ancestor; or
- * NULL.
+/*
+ * Find the level at which a group yields to others.
+ * Return: the group that is idle there: the explained one, or an ancestor; or NULL.
  */
 const struct ioband_group *explain_yielding(const struct explanation *it)
 {
@@ -65,12 +58,7 @@ const struct ioband_group *explain_yielding(const struct explanation *it)
 	return NULL;
 }
 
-/**
- * explain_part_pct() - the share by weight at a level
- * @level: the level
- *
- * Return: percent of the group above.
- */
+/* The share by weight at a level.  Return: percent of the group above. */
 double explain_part_pct(const struct explain_level *level)
 {
 	uint64_t weight = level->group->weight;
@@ -101,15 +89,13 @@ static enum verdict judge_held(const struct explanation *it)
 	return it->n_promised ? VERDICT_PROMISED : VERDICT_SHORT;
 }
 
-/**
- * explain_judge() - judge the limit of a group
- * @it: its figures
+/*
+ * Judge the limit of a group.
  *
- * Without rivals, only two things hold back I/O.  A maximum is one, however
- * little I/O completed in a short time; the throttle for the pool's target is
- * the other.  A policy below ioband holds back I/O with or without rivals, and
- * no setting here changes that.  A share of device time is not judged, as it is not measured by
- * group.
+ * Without rivals, only two things hold back I/O.  A maximum is one, however little I/O completed in
+ * a short time; the throttle for the pool's target is the other.  A policy below ioband holds back
+ * I/O with or without rivals, and no setting here changes that.  A share of device time is not
+ * judged, as it is not measured by group.
  *
  * Return: the verdict.
  */

@@ -158,10 +158,8 @@ static void measure_brake(const struct observation *pool, const struct ioband_gr
 		     !worst->own && is_ahead(pool, group, worst->group);
 }
 
-/**
- * explain_measure_latency() - find late reads, and whether a group is throttled for them
- * @pool: an observation of the pool
- * @group: a group of the pool
+/*
+ * Find late reads, and whether a group is throttled for them.
  * @it: has the length of the observation; gets the rest
  */
 void explain_measure_latency(const struct observation *pool, const struct ioband_group *group,

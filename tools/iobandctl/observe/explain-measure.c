@@ -105,9 +105,8 @@ static void measure_looks(const struct observation *pool, const struct ioband_gr
 	it->busy_pct = 100 * (busy > 1 ? 1 : busy > seen ? busy : seen);
 }
 
-/**
- * explain_measure() - compute the figures of a group and of its rivals
- * @pool: an observation of the pool
+/*
+ * Compute the figures of a group and of its rivals.
  * @group: a group of the pool, in @pool->delta
  * @explanation: the result, for explain_free()
  */
@@ -135,8 +134,8 @@ void explain_measure(const struct observation *pool, const struct ioband_group *
 	activity_free(&activity);
 }
 
-/**
- * explain_free() - free the figures of a group
+/*
+ * Free the figures of a group.
  * @explanation: filled by explain_measure()
  */
 void explain_free(struct explanation *explanation)

@@ -357,11 +357,9 @@ static void say_others(const struct explanation *it, FILE *text)
 		fputs(".\n", text);
 }
 
-/**
- * explain_say() - put an explanation into words
- * @it: the figures
+/*
+ * Put an explanation into words.
  * @measure: the measure of the pool
- *
  * Return: lines of text, freed by the caller.
  */
 char *explain_say(const struct explanation *it, const char *measure)

@@ -78,13 +78,13 @@ void histogram_add(uint64_t sum[HISTOGRAM_SLOTS], const uint64_t slots[HISTOGRAM
 		sum[slot] += slots[slot];
 }
 
-/**
- * histogram_since() - difference of two readings
+/*
+ * Difference of two readings.
  * @now: the later reading; becomes the difference
  * @before: the earlier reading
  *
- * The kernel drops the histograms of an idle group and starts them anew.  If
- * any slot has decreased, @now already is the count since then.
+ * The kernel drops the histograms of an idle group and starts them anew.  If any slot has
+ * decreased, @now already is the count since then.
  */
 void histogram_since(uint64_t now[HISTOGRAM_SLOTS], const uint64_t before[HISTOGRAM_SLOTS])
 {

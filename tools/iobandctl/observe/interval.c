@@ -62,10 +62,7 @@ uint64_t interval_next(uint64_t last_ns, double interval_s)
 	return now_ns + interval_ns;
 }
 
-/**
- * interval_sleep() - sleep
- * @until_ns: end of the sleep, of sample_clock()
- */
+/* Sleep until @until_ns, of sample_clock(). */
 void interval_sleep(uint64_t until_ns)
 {
 	struct timespec then = { .tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S };

@@ -35,8 +35,8 @@ int sample_take(const struct ioband_device *device, struct sample *sample)
 	return code;
 }
 
-/**
- * sample_free() - free a sample
+/*
+ * Free a sample.
  * @sample: filled by sample_take(); left empty
  */
 void sample_free(struct sample *sample)
@@ -95,9 +95,8 @@ static void *copy(const void *array, size_t n, size_t size)
 	return copied;
 }
 
-/**
- * sample_delta() - difference of two samples
- * @before: the earlier sample
+/*
+ * Difference of two samples.
  * @now: the later sample, of the same pool
  * @delta: the difference; must not outlive @now
  */
@@ -111,8 +110,8 @@ void sample_delta(const struct sample *before, const struct sample *now, struct 
 	latency_since(&delta->latency, &before->latency);
 }
 
-/**
- * sample_delta_free() - free a difference
+/*
+ * Free a difference.
  * @delta: of sample_delta()
  */
 void sample_delta_free(struct sample *delta)

@@ -19,8 +19,8 @@ static struct top_before *find_before(struct top_before *v, size_t n, const char
 	return NULL;
 }
 
-/**
- * top_forget() - forget the samples
+/*
+ * Forget the samples.
  * @top: this run, which can go on
  */
 void top_forget(struct top *top)

@@ -429,8 +429,8 @@ void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 	va_end(args);
 }
 
-/**
- * print_lines() - print lines of text
+/*
+ * Print lines of text.
  * @indent: text before each line
  * @text: the lines, each with its newline; modified
  */

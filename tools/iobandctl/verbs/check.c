@@ -47,16 +47,11 @@ static const struct column columns[COLUMNS] = {
 	[REMEDY] = { NULL, "remedy", COLUMN_TEXT },
 };
 
-/**
- * struct findings - the findings so far
- * @table: their table for JSON, else NULL
- * @row: the last row of @table
- * @code: the exit code
- */
+/* The findings so far. */
 struct findings {
-	struct table *table;
-	struct row *row;
-	int code;
+	struct table *table;	/* their table for JSON, else NULL */
+	struct row *row;	/* the last row of @table */
+	int code;	/* the exit code */
 };
 
 __printf(4, 5)
@@ -174,28 +169,18 @@ static void check_module(struct findings *findings)
 	}
 }
 
-/**
- * struct above - a cgroup with children that lack the io controller
- * @path: its path
- * @n: number of children with processes and without io
- */
+/* A cgroup with children that lack the io controller. */
 struct above {
-	char *path;
-	int n;
+	char *path;	/* its path */
+	int n;	/* number of children with processes and without io */
 };
 
-/**
- * struct walk - a walk over all cgroups
- * @hierarchy: their hierarchy
- * @lacking: the root of the last subtree without io; NULL if there was none
- * @v: the parents of populated cgroups without io
- * @n: number of parents
- */
+/* A walk over all cgroups. */
 struct walk {
-	const struct hierarchy *hierarchy;
-	char *lacking;
-	struct above *v;
-	size_t n;
+	const struct hierarchy *hierarchy;	/* their hierarchy */
+	char *lacking;	/* the root of the last subtree without io; NULL if there was none */
+	struct above *v;	/* the parents of populated cgroups without io */
+	size_t n;	/* number of parents */
 };
 
 static bool is_below(const char *path, const char *above)
@@ -529,20 +514,13 @@ static void check_others(struct findings *findings, const struct ioband_devices 
 		closedir(entries);
 }
 
-/**
- * struct limits - the io.max of cgroups on devices below ioband
- * @hierarchy: the hierarchy of the cgroups
- * @below: the numbers of these devices
- * @path: the first cgroup with a limit; NULL if there is none
- * @on: the number of the limited device
- * @n: number of cgroups with a limit
- */
+/* The io.max of cgroups on devices below ioband. */
 struct limits {
-	struct hierarchy hierarchy;
-	struct names below;
-	char *path;
-	char on[32];
-	int n;
+	struct hierarchy hierarchy;	/* the hierarchy of the cgroups */
+	struct names below;	/* the numbers of these devices */
+	char *path;	/* the first cgroup with a limit; NULL if there is none */
+	char on[32];	/* the number of the limited device */
+	int n;	/* number of cgroups with a limit */
 };
 
 /* Find the first line of io.max, "<major>:<minor> <rates>", for one of the devices. */

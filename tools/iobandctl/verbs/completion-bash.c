@@ -116,8 +116,8 @@ static void print_verb(const struct verb *verb)
 	fputs("'\n		;;\n", stdout);
 }
 
-/**
- * completion_bash() - print the script for bash
+/*
+ * Print the script for bash.
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_bash(const struct verb *const *verbs)

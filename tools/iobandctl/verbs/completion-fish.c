@@ -76,8 +76,8 @@ static void print_words(const struct verb *verb)
 	}
 }
 
-/**
- * completion_fish() - print the script for fish
+/*
+ * Print the script for fish.
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_fish(const struct verb *const *verbs)

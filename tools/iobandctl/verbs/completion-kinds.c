@@ -72,8 +72,8 @@ const char *completion_fixed(const char *kind)
 	return NULL;
 }
 
-/**
- * completion_columns() - print the names of a verb's columns
+/*
+ * Print the names of a verb's columns.
  * @verb: the verb; it may have no columns
  */
 void completion_columns(const struct verb *verb)

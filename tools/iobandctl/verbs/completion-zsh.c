@@ -96,8 +96,8 @@ static void print_verb(const struct verb *verb)
 	fputs("\n		;;\n", stdout);
 }
 
-/**
- * completion_zsh() - print the script for zsh
+/*
+ * Print the script for zsh.
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_zsh(const struct verb *const *verbs)

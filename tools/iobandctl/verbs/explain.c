@@ -67,24 +67,15 @@ static const char *const verdicts[] = {
 	[VERDICT_YIELDS] = "yields",
 };
 
-/**
- * struct question - the group to explain
- * @devices: all ioband devices
- * @scope: the pools and devices to search
- * @spelled: the group, as on the command line
- * @ref: the group
- * @table: for JSON, or NULL
- * @groups: of the pool that is being explained
- * @found: number of matching groups
- */
+/* The group to explain. */
 struct question {
-	const struct ioband_devices *devices;
-	struct scope scope;
-	const char *spelled;
-	struct group_ref ref;
-	struct table *table;
-	const struct groups *groups;
-	size_t found;
+	const struct ioband_devices *devices;	/* all ioband devices */
+	struct scope scope;	/* the pools and devices to search */
+	const char *spelled;	/* the group, as on the command line */
+	struct group_ref ref;	/* the group */
+	struct table *table;	/* for JSON, or NULL */
+	const struct groups *groups;	/* of the pool that is being explained */
+	size_t found;	/* number of matching groups */
 };
 
 static struct row *print_group(const struct question *question, const char *type,

@@ -138,8 +138,8 @@ static int on_retry(sd_event_source *source, uint64_t now, void *data)
 	return 0;
 }
 
-/**
- * watch_bus_start() - reach systemd, now or later
+/*
+ * Reach systemd, now or later.
  * @watch: with a loop
  *
  * Waits for a first answer for as long as for any other.

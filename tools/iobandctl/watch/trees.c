@@ -195,8 +195,8 @@ static bool has_pool(const struct watch *watch, const char *pool)
 	return false;
 }
 
-/**
- * watch_trees_load() - load the ioband devices again
+/*
+ * Load the ioband devices again.
  * @watch: the watch; marks all cgroups, so that their settings are sent
  */
 void watch_trees_load(struct watch *watch)

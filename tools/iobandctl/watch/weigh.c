@@ -121,8 +121,8 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq, bool is_unit
 		read_line(asked, line, is_bfq, is_unit);
 }
 
-/**
- * asked_read_class() - read io.prio.class
+/*
+ * Read io.prio.class.
  * @asked: gets the class idle as its weight, which takes precedence over weights
  * @text: content of the file; other classes have no effect
  */
@@ -192,8 +192,8 @@ void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
 		read_max(asked, line);
 }
 
-/**
- * asked_end() - keep the devices of ended requests
+/*
+ * Keep the devices of ended requests.
  * @asked: the present requests; gets 0 for the other devices of @before
  * @before: the former requests
  */
@@ -207,8 +207,8 @@ void asked_end(struct asked *asked, const struct asked *before)
 	}
 }
 
-/**
- * asked_forget() - drop the devices of ended requests
+/*
+ * Drop the devices of ended requests.
  * @asked: loses the elements added by asked_end()
  */
 void asked_forget(struct asked *asked)

@@ -146,8 +146,8 @@ MUTANTS = [
     ("pool.c", "end && !name[end]", "end", "unit"),
     (
         "conf.c",
-        "section->pool ? !strcmp(section->pool, pool) :",
-        "section->pool ? true :",
+        "section->pool ? strcmp(section->pool, pool) :",
+        "section->pool ? false :",
         "unit",
     ),
     (

@@ -15,6 +15,15 @@ __printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
 __printf(1, 2) char *xasprintf(const char *fmt, ...);
 __printf(2, 3) void xappend(char **text, const char *fmt, ...);
 void *xgrow(void *array, size_t count, size_t size);
+
+/* Append an uninitialised element to an array of @count elements.  Returns its address. */
+#define XPUSH(array, count) ({						\
+	__auto_type array_ = &(array);					\
+	__auto_type count_ = &(count);					\
+	*array_ = xgrow(*array_, *count_, sizeof(**array_));		\
+	&(*array_)[(*count_)++];					\
+})
+
 FILE *xmemstream(char **text, size_t *size);
 
 #endif

@@ -52,14 +52,6 @@ static int escaped(const char *text)
 	return byte ? byte : -1;
 }
 
-/* Skip "cgroup:" and leading slashes. */
-static const char *cgroup_part(const char *group)
-{
-	const char *path = text_after(group, "cgroup:") ?: group;
-
-	return path + strspn(path, "/");
-}
-
 /*
  * The pattern for fnmatch().  An escaped byte and a backslash stand for
  * themselves.  Characters of several bytes stay whole.
@@ -70,7 +62,8 @@ static char *pattern_of(const char *group)
 	int byte;
 
 	*end++ = '/';
-	for (group = cgroup_part(group); *group; group++) {
+	group = text_after(group, "cgroup:") ?: group;
+	for (group += strspn(group, "/"); *group; group++) {
 		byte = escaped(group);
 		if (byte >= 0 ? isascii(byte) : *group == '\\')
 			*end++ = '\\';
@@ -239,8 +232,7 @@ size_t conf_next_named(const struct conf *conf, size_t i)
 
 static void add(struct conf_matches *matches, const struct conf_section *section)
 {
-	matches->v = xgrow(matches->v, matches->n, sizeof(*matches->v));
-	matches->v[matches->n++] = section;
+	*XPUSH(matches->v, matches->n) = section;
 }
 
 /*
@@ -292,19 +284,15 @@ void conf_matches_free(struct conf_matches *matches)
 	*matches = (struct conf_matches){ .n = 0 };
 }
 
-/* Check whether a section applies to a tree; "-" stands for the tree of the pool. */
-static bool is_about(const char *its_device, const char *device)
-{
-	return !its_device || !strcmp(its_device, device ? device : CONF_POOL_TREE);
-}
-
 /* The precedence of a cgroup's section in a tree; 0 if it does not apply there. */
 static int fit(const struct conf_section *group, const char *pool, const char *device)
 {
 	const char *its_pool = conf_pool(group);
 	const char *its_device = conf_text(group, KEY_DEVICE);
 
-	if ((its_pool && strcmp(its_pool, pool)) || !is_about(its_device, device))
+	/* "-" stands for the tree of the pool. */
+	if ((its_pool && strcmp(its_pool, pool)) ||
+	    (its_device && strcmp(its_device, device ?: CONF_POOL_TREE)))
 		return 0;
 	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) + (its_pool ? 1 : 0);
 }

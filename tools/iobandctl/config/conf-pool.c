@@ -59,11 +59,6 @@ static bool is_given(const struct conf *conf, const char *pool)
 	return false;
 }
 
-static bool is_kernels(const char *name, struct device *disk)
-{
-	return device_of_kernel_name(name, disk) || pool_is_kernels(name);
-}
-
 /* Check whether a pool's name contains a kernel's name of a disk. */
 static bool has_kernels(const char *pool)
 {
@@ -72,7 +67,7 @@ static bool has_kernels(const char *pool)
 	bool found = false;
 
 	for (name = strtok_r(names, "+", &rest); name && !found; name = strtok_r(NULL, "+", &rest))
-		found = is_kernels(name, &disk);
+		found = device_of_kernel_name(name, &disk) || pool_is_kernels(name);
 	free(names);
 	return found;
 }

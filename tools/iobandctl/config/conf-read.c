@@ -275,8 +275,7 @@ static size_t find_faults(char *const *errors, struct fault **faults)
 
 		if (sscanf(*errors, "%*[^(](%d) on line %u", &fault.number, &fault.line) != 2)
 			fault.line = 0;
-		*faults = xgrow(*faults, n, sizeof(**faults));
-		(*faults)[n++] = fault;
+		*XPUSH(*faults, n) = fault;
 	}
 	if (n)
 		qsort(*faults, n, sizeof(**faults), by_line);
@@ -521,8 +520,7 @@ int conf_add(struct conf *conf, const char *file, const char *text, struct probl
 	enum syntax_state state;
 	int result = 0;
 
-	conf->files = xgrow(conf->files, conf->n_files, sizeof(*conf->files));
-	conf->files[conf->n_files++] = xstrdup(file);
+	*XPUSH(conf->files, conf->n_files) = xstrdup(file);
 	do {
 		state = SYNTAX_FINE;
 		if (copy[strspn(copy, " \t\n")])

@@ -179,12 +179,6 @@ bool conf_selects(const struct conf_section *device, const struct conf_subject *
 	return true;
 }
 
-/* The name of a pool that was found by its disk is not a pattern. */
-static bool is_about_pool(const struct conf_section *section, const char *pool)
-{
-	return section->pool ? !strcmp(section->pool, pool) : !fnmatch(section->label, pool, 0);
-}
-
 /*
  * The setting of a pool.
  * @key: KEY_MEASURE, KEY_DEPTH, KEY_SLICE or KEY_WRITES_STARVED
@@ -196,8 +190,10 @@ const char *conf_pool_setting(const struct conf *conf, const char *pool,
 	for (size_t i = conf->n; i-- > 0;) {
 		const struct conf_section *section = &conf->v[i];
 
+		/* The name of a pool that was found by its disk is not a pattern. */
 		if (section->kind != CONF_POOL || !conf_text(section, key) ||
-		    !is_about_pool(section, pool))
+		    (section->pool ? strcmp(section->pool, pool) :
+				     fnmatch(section->label, pool, 0)))
 			continue;
 		*place = section->value[key].place;
 		return conf_text(section, key);

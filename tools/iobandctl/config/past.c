@@ -106,8 +106,7 @@ void past_load(struct past *past)
  */
 void past_add(struct past *past, struct conf *conf)
 {
-	past->v = xgrow(past->v, past->n, sizeof(*past->v));
-	past->v[past->n++] = *conf;
+	*XPUSH(past->v, past->n) = *conf;
 }
 
 /* Free the record of former configurations. */

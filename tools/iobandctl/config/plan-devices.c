@@ -57,11 +57,6 @@ static int check_name_free(const struct plan *plan, const char *name)
 	return code;
 }
 
-static bool is_twice(const struct plan *plan, const struct choice *choice, struct problem *why)
-{
-	return make_is_twice(plan->devices, conf_pool(choice->section), &choice->device, why);
-}
-
 /*
  * A device that matches only a pattern is skipped in four cases: it is in use, it does not answer,
  * it would count I/O twice, or it is a partition of root's disk.
@@ -75,7 +70,8 @@ static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 		note("note: %s is left alone, as it does not answer: %s", path, why.text);
 	else if (in_use(&choice->device, &why))
 		note("note: %s is left alone, as it is in use: %s", path, why.text);
-	else if (use_beside_root(&choice->device, &why) || is_twice(plan, choice, &why))
+	else if (use_beside_root(&choice->device, &why) ||
+		 make_is_twice(plan->devices, conf_pool(choice->section), &choice->device, &why))
 		note("note: %s is left alone: %s", path, why.text);
 	else
 		return false;

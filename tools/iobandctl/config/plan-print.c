@@ -25,19 +25,14 @@ static const char *const actions[] = {
 	[CHANGE_PRESET] = "preset",
 };
 
-static const char *action_of(const struct change *change)
-{
-	return change->kind == CHANGE_BOUND ? bound_kinds[change->bound].noun :
-					      actions[change->kind];
-}
-
 static void print_change(struct table *table, const struct plan *plan, const struct change *change)
 {
 	struct row *row = print_row(table);
 	char where[256];
 
 	conf_where(plan->conf, &change->place, where, sizeof(where));
-	print_text(row, ACTION, action_of(change));
+	print_text(row, ACTION, change->kind == CHANGE_BOUND ?
+		   bound_kinds[change->bound].noun : actions[change->kind]);
 	print_text(row, POOL, change->pool);
 	print_text(row, DEVICE, change->kind <= CHANGE_INSERT ? change->device : change->tree);
 	print_text(row, GROUP, change->group);

@@ -8,11 +8,6 @@
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
-static bool has_own_tree(const struct future *future)
-{
-	return !strcmp(future->table.mode, "device+cgroup");
-}
-
 static bool sorts_by(const struct future *future, const char *mode)
 {
 	return !strcmp(future->table.mode, mode);
@@ -50,8 +45,7 @@ static int add_tree(struct trees *trees, const struct future *speaker, const str
 	struct tree *tree;
 	int code;
 
-	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
-	tree = &trees->v[trees->n++];
+	tree = XPUSH(trees->v, trees->n);
 	*tree = (struct tree){ .speaker = speaker, .owner = owner };
 	tree->asked = best_of(trees->plan, pool, false);
 	if (!is_there(tree->asked))
@@ -89,7 +83,7 @@ int plan_trees_find(struct plan *plan, struct trees *trees)
 		const struct future *future = &plan->future[i];
 
 		code = add_pool(trees, future);
-		if (code == EXIT_OK && has_own_tree(future))
+		if (code == EXIT_OK && !strcmp(future->table.mode, "device+cgroup"))
 			code = add_tree(trees, future, future);
 	}
 	return code;

@@ -15,12 +15,6 @@
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
-static bool takes_away(const struct change *change)
-{
-	return change->kind == CHANGE_MOVE ||
-	       (change->kind == CHANGE_SET && !strcmp(change->setting, "mode"));
-}
-
 static bool is_alone(const struct ioband_devices *devices, const struct ioband_device *device)
 {
 	for (size_t i = 0; i < devices->n; i++) {
@@ -35,8 +29,7 @@ static bool is_alone(const struct ioband_devices *devices, const struct ioband_d
 
 static void keep_settings(struct kept *kept, const struct ioband_group *group)
 {
-	kept->v = xgrow(kept->v, kept->n, sizeof(*kept->v));
-	kept->v[kept->n++] = (struct kept_group){
+	*XPUSH(kept->v, kept->n) = (struct kept_group){
 		.group = xstrdup(tree_is_device(group) ? "device" : group->name),
 		.weight = group->set ? group->weight : 0,
 		.bounds = group->bounds,
@@ -112,7 +105,8 @@ int plan_keep(struct change *change)
 	struct ioband_devices devices;
 	int code;
 
-	if (!takes_away(change))
+	if (change->kind != CHANGE_MOVE &&
+	    (change->kind != CHANGE_SET || strcmp(change->setting, "mode")))
 		return EXIT_OK;
 	code = ioband_load(&devices);
 	if (code != EXIT_OK)

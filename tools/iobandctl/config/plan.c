@@ -16,8 +16,7 @@ struct change *plan_add(struct plan *plan, enum change_kind kind, const struct f
 {
 	struct change *change;
 
-	plan->v = xgrow(plan->v, plan->n, sizeof(*plan->v));
-	change = &plan->v[plan->n++];
+	change = XPUSH(plan->v, plan->n);
 	*change = (struct change){
 		.kind = kind,
 		.device = xstrdup(future->name),
@@ -74,8 +73,7 @@ struct future *plan_future(struct plan *plan, const char *name)
 {
 	struct future *future;
 
-	plan->future = xgrow(plan->future, plan->n_future, sizeof(*plan->future));
-	future = &plan->future[plan->n_future++];
+	future = XPUSH(plan->future, plan->n_future);
 	*future = (struct future){ .name = xstrdup(name) };
 	return future;
 }

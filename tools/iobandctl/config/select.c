@@ -161,11 +161,6 @@ static bool same(const struct device *a, const struct device *b)
 	return a->major == b->major && a->minor == b->minor;
 }
 
-static bool is_ioband(const struct subject *subject)
-{
-	return !strcmp(subject->known.type, "ioband");
-}
-
 /* Check udev's links.  A link of the device may point to the ioband device over it. */
 static bool claims(const struct subject *subject, const char *spelled)
 {
@@ -184,7 +179,7 @@ static bool is_named(const struct subject *subject, const char *spelled)
 {
 	struct device named;
 
-	if (!is_ioband(subject))
+	if (strcmp(subject->known.type, "ioband"))
 		return claims(subject, spelled) ||
 		       (device_find(spelled, &named) && same(&named, &subject->device));
 	if (strchr(spelled, '/'))
@@ -302,8 +297,7 @@ static void look_at(struct udev *udev, const char *path, const struct conf *conf
 		return;
 	if (describe(found, &subject) && is_wanted(&subject.device, only, n) &&
 	    choose(conf, &subject, &choice)) {
-		choices->v = xgrow(choices->v, choices->n, sizeof(*choices->v));
-		choices->v[choices->n++] = choice;
+		*XPUSH(choices->v, choices->n) = choice;
 	}
 	udev_device_unref(found);
 }

@@ -123,11 +123,6 @@ static void save_group(const struct ioband_devices *devices, const struct groups
 	free(saved.group);
 }
 
-static bool is_set(const struct ioband_group *group)
-{
-	return group->set || bounds_are_set(&group->bounds);
-}
-
 static int save_pool(const struct ioband_devices *devices, const struct scope *scope,
 		     const struct ioband_device *speaker, struct table *table)
 {
@@ -135,7 +130,8 @@ static int save_pool(const struct ioband_devices *devices, const struct scope *s
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (is_set(&groups.v[i]) && tree_lasts(&groups.v[i]) &&
+		if ((groups.v[i].set || bounds_are_set(&groups.v[i].bounds)) &&
+		    tree_lasts(&groups.v[i]) &&
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
 			save_group(devices, &groups, &groups.v[i], speaker->table.pool, table);
 	}

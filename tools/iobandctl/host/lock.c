@@ -118,11 +118,6 @@ static long long now_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
-}
-
 static int wait_for(const struct lock *lock, const struct patience *patience,
 		    struct stat *held, int *fd)
 {
@@ -132,7 +127,7 @@ static int wait_for(const struct lock *lock, const struct patience *patience,
 	struct stat found;
 
 	while (error == -EWOULDBLOCK && now < end && now < since + patience->idle_s * 1000LL) {
-		sleep_ms(PAUSE_MS);
+		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_MS * 1000000L }, NULL);
 		error = try_lock(lock, fd, &found);
 		now = now_ms();
 		if (error && error != -EWOULDBLOCK)

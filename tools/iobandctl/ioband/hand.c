@@ -146,11 +146,6 @@ static int by_text(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-static bool is_marked(char *line)
-{
-	return bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text);
-}
-
 /* Split the text into lines, without those among the new marks. */
 static size_t split(char *text, char ***lines)
 {
@@ -158,10 +153,9 @@ static size_t split(char *text, char ***lines)
 
 	*lines = NULL;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		if (is_marked(line))
+		if (bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text))
 			continue;
-		*lines = xgrow(*lines, n, sizeof(**lines));
-		(*lines)[n++] = line;
+		*XPUSH(*lines, n) = line;
 	}
 	return n;
 }
@@ -217,8 +211,7 @@ void hand_mark(const struct hand_key *key)
 	char *line = line_of(key);
 
 	line[strcspn(line, "\n")] = 0;
-	marks.v = xgrow(marks.v, marks.n, sizeof(*marks.v));
-	marks.v[marks.n++] = line;
+	*XPUSH(marks.v, marks.n) = line;
 	if (!marks.more)
 		hand_end();
 }

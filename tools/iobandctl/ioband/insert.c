@@ -167,12 +167,6 @@ static int check_layers(const struct under *under, bool force)
 	return EXIT_OK;
 }
 
-static int check_place(const char *name)
-{
-	return under_is_place(name) ? EXIT_OK :
-	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
-}
-
 static int insert_locked(const struct settings *settings, const char *name, bool force,
 			 bool *had_it)
 {
@@ -194,9 +188,8 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = check_place(name);
-	if (code == EXIT_OK)
-		code = check_device(&devices, settings, under);
+	code = under_is_place(name) ? check_device(&devices, settings, under) :
+	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
 	kmsg_mark();
 	if (code == EXIT_OK)
 		code = put_under(&devices, settings, &insertion);

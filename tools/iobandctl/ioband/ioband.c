@@ -195,8 +195,7 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args, 
 /* Add a device to a list. */
 void targets_add(struct targets *targets, const struct ioband_device *device)
 {
-	targets->v = xgrow(targets->v, targets->n, sizeof(*targets->v));
-	targets->v[targets->n++] = device;
+	*XPUSH(targets->v, targets->n) = device;
 }
 
 /* Free a list of devices. */

@@ -386,8 +386,7 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 		next = dm_get_next_target(task, next, &start, &sectors, &type, &words);
 		if (!type)
 			break;
-		table->v = xgrow(table->v, table->n, sizeof(*table->v));
-		table->v[table->n++] = (struct mapped_target){
+		*XPUSH(table->v, table->n) = (struct mapped_target){
 			.start = start,
 			.sectors = sectors,
 			.type = xstrdup(type),

@@ -303,16 +303,10 @@ static int read_page(const char *text, const char *kind, line_reader reader,
 	return problem_set(problem, "it breaks off before 'end' or 'next'");
 }
 
-static struct ioband_group *append_group(struct groups *groups)
-{
-	groups->v = xgrow(groups->v, groups->n, sizeof(*groups->v));
-	groups->v[groups->n] = (struct ioband_group){ .path = NULL };
-	return &groups->v[groups->n++];
-}
-
 static int read_group(struct span line, void *list, struct problem *problem)
 {
-	struct ioband_group *group = append_group(list);
+	struct groups *groups = list;
+	struct ioband_group *group = XPUSH(groups->v, groups->n);
 	const struct field fields[] = {
 		{ "weight", WEIGHT, &group->weight, true, REQUIRED },
 		{ "set", NUMBERS, &group->set, 1, REQUIRED },
@@ -323,6 +317,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
 		bound_field(&group->bounds, WRITE_LATENCY),
 	};
 
+	*group = (struct ioband_group){ .path = NULL };
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
 	    read_number(&line, "parent", &group->parent, problem) ||
 	    read_name(&line, "group", group->name, sizeof(group->name), problem))
@@ -340,16 +335,10 @@ int parse_groups(const char *text, void *groups, struct page_end *end, struct pr
 	return read_page(text, "groups", read_group, groups, end, problem);
 }
 
-static struct ioband_preset *append_preset(struct presets *presets)
-{
-	presets->v = xgrow(presets->v, presets->n, sizeof(*presets->v));
-	presets->v[presets->n] = (struct ioband_preset){ .path = NULL };
-	return &presets->v[presets->n++];
-}
-
 static int read_preset(struct span line, void *list, struct problem *problem)
 {
-	struct ioband_preset *preset = append_preset(list);
+	struct presets *presets = list;
+	struct ioband_preset *preset = XPUSH(presets->v, presets->n);
 	uint64_t seq;
 	const struct field fields[] = {
 		{ "weight", WEIGHT, &preset->weight, true, OPTIONAL },
@@ -360,6 +349,7 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 		bound_field(&preset->bounds, WRITE_LATENCY),
 	};
 
+	*preset = (struct ioband_preset){ .path = NULL };
 	if (read_number(&line, "sequence number", &seq, problem) ||
 	    read_name(&line, "tree", preset->tree, sizeof(preset->tree), problem))
 		return -1;
@@ -380,8 +370,7 @@ static struct group_stats *append_stats(struct stats *stats)
 {
 	struct group_stats *group;
 
-	stats->v = xgrow(stats->v, stats->n, sizeof(*stats->v));
-	group = &stats->v[stats->n++];
+	group = XPUSH(stats->v, stats->n);
 	*group = (struct group_stats){ .seq = 0 };
 	for (int op = 0; op < OPS; op++)
 		group->now[op].inflight = NOT_TOLD;
@@ -426,8 +415,7 @@ static struct group_latency *append_latency(struct latency *latency)
 {
 	struct group_latency *group;
 
-	latency->v = xgrow(latency->v, latency->n, sizeof(*latency->v));
-	group = &latency->v[latency->n++];
+	group = XPUSH(latency->v, latency->n);
 	*group = (struct group_latency){ .seq = 0 };
 	for (int op = 0; op < OPS; op++) {
 		group->wait_ns[op] = NO_SUM;
@@ -515,8 +503,7 @@ int parse_saved_weights(const char *text, struct saved_weights *weights, struct 
 		number++;
 		if (!line.length || *line.start == '#')
 			continue;
-		weights->v = xgrow(weights->v, weights->n, sizeof(*weights->v));
-		saved = &weights->v[weights->n++];
+		saved = XPUSH(weights->v, weights->n);
 		*saved = (struct saved_weight){ .line = number };
 		if (read_saved(line, saved, &inner))
 			return problem_set(problem, "line %zu: %.400s", number, inner.text);

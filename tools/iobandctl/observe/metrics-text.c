@@ -236,8 +236,7 @@ static void add_series(const struct metrics *metrics,
 
 		if (!tree_has(&metrics->devices, groups, group, metrics->scope.device))
 			continue;
-		all->v = xgrow(all->v, all->n, sizeof(*all->v));
-		all->v[all->n++] = (struct series){
+		*XPUSH(all->v, all->n) = (struct series){
 			.labels = group_labels(metrics, pool, group),
 			.pool = pool,
 			.group = group,

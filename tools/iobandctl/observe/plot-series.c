@@ -36,8 +36,7 @@ static struct plot_series *find_series(struct plot *plot, const struct top_row *
 	made->group = xstrdup(row->group);
 	if (!tsearch(made, &plot->index, by_name))
 		exit(fail(EXIT_FAILED, "out of memory"));
-	plot->v = xgrow(plot->v, plot->n, sizeof(*plot->v));
-	plot->v[plot->n++] = made;
+	*XPUSH(plot->v, plot->n) = made;
 	return made;
 }
 
@@ -45,8 +44,7 @@ static struct plot_point *new_point(struct plot_series *series, double from_s, d
 {
 	struct plot_point *point;
 
-	series->v = xgrow(series->v, series->n, sizeof(*series->v));
-	point = &series->v[series->n++];
+	point = XPUSH(series->v, series->n);
 	*point = (struct plot_point){ .from_s = from_s, .to_s = to_s };
 	for (int c = 0; c < TOP_COLUMNS; c++)
 		point->value[c] = to_s > from_s && is_amount(c) ? 0 : -1;
@@ -92,8 +90,7 @@ static struct plot_pool *find_pool(struct plot *plot, const char *name)
 		if (!strcmp(plot->pool[i].name, name))
 			return &plot->pool[i];
 	}
-	plot->pool = xgrow(plot->pool, plot->pools, sizeof(*plot->pool));
-	pool = &plot->pool[plot->pools++];
+	pool = XPUSH(plot->pool, plot->pools);
 	*pool = (struct plot_pool){ .has_before = false };
 	strcpy(pool->name, name);
 	return pool;

@@ -249,11 +249,6 @@ static void look(struct screen *screen)
 	screen->view = view;
 }
 
-static void next_column(struct top *top, int step)
-{
-	top->sort = (top->sort + TOP_COLUMNS + step) % TOP_COLUMNS;
-}
-
 static void scroll_by(struct screen *screen, int rows)
 {
 	if (rows < 0 && screen->first < (size_t)-rows)
@@ -282,7 +277,7 @@ static bool press(struct screen *screen, int key)
 	else if (key == KEY_NPAGE || key == KEY_PPAGE)
 		scroll_by(screen, key == KEY_NPAGE ? page : -page);
 	else if (key == '<' || key == '>')
-		next_column(top, key == '>' ? 1 : -1);
+		top->sort = (top->sort + TOP_COLUMNS + (key == '>' ? 1 : -1)) % TOP_COLUMNS;
 	else if (key == 'r')
 		top->reverse = !top->reverse;
 	else

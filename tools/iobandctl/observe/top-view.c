@@ -163,8 +163,7 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 
 		if (sum ? !activity.any[i] : !activity.own[i])
 			continue;
-		view->v = xgrow(view->v, view->n, sizeof(*view->v));
-		row = &view->v[view->n++];
+		row = XPUSH(view->v, view->n);
 		*row = (struct top_row){
 			.group = name_of(devices, groups, group)
 		};

@@ -90,8 +90,7 @@ static struct top_before *keep_place(struct top *top, const char *pool)
 		sample_free(&before->sample);
 		return before;
 	}
-	top->before = xgrow(top->before, top->n, sizeof(*top->before));
-	before = &top->before[top->n++];
+	before = XPUSH(top->before, top->n);
 	snprintf(before->pool, sizeof(before->pool), "%s", pool);
 	return before;
 }

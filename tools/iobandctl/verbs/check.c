@@ -204,8 +204,7 @@ static void count_below(struct walk *walk, const char *child)
 		walk->v[i - 1].n++;
 		return;
 	}
-	walk->v = xgrow(walk->v, walk->n, sizeof(*walk->v));
-	walk->v[walk->n++] = (struct above){ .path = path, .n = 1 };
+	*XPUSH(walk->v, walk->n) = (struct above){ .path = path, .n = 1 };
 }
 
 /* Skip descendants of a cgroup without io: they cannot have it. */

@@ -39,13 +39,6 @@ static void print_kind(const struct verb *verb, const char *kind)
 	}
 }
 
-static void print_verb(const struct verb *verb)
-{
-	printf("complete -c iobandctl -n __fish_use_subcommand -a %s -d '", verb->name);
-	completion_quote(verb->summary, "\\'");
-	fputs("'\n", stdout);
-}
-
 static void print_when(const struct verb *verb)
 {
 	printf("complete -c iobandctl -n '__fish_seen_subcommand_from %s'", verb->name);
@@ -83,8 +76,11 @@ static void print_words(const struct verb *verb)
 void completion_fish(const struct verb *const *verbs)
 {
 	fputs(begin, stdout);
-	for (size_t i = 0; verbs[i]; i++)
-		print_verb(verbs[i]);
+	for (size_t i = 0; verbs[i]; i++) {
+		printf("complete -c iobandctl -n __fish_use_subcommand -a %s -d '", verbs[i]->name);
+		completion_quote(verbs[i]->summary, "\\'");
+		fputs("'\n", stdout);
+	}
 	for (size_t i = 0; verbs[i]; i++)
 		print_words(verbs[i]);
 }

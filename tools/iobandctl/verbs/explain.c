@@ -120,15 +120,6 @@ static void print_bound(const struct question *question, struct row *above,
 	print_below(row, above);
 }
 
-static void print_bounds_of(const struct question *question, struct row *above,
-			    const struct explanation *it)
-{
-	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
-		for (size_t i = 0; i < it->bound[bound].n; i++)
-			print_bound(question, above, &it->bound[bound].v[i], bound);
-	}
-}
-
 static void print_target(const struct question *question, struct row *above,
 			 const struct explain_target *it)
 {
@@ -180,20 +171,15 @@ static void print_json(const struct question *question, const char *pool,
 	print_text(row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)
 		print_part(question, row, "level", it->level[i].group, &it->level[i], 0);
-	print_bounds_of(question, row, it);
+	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
+		for (size_t i = 0; i < it->bound[bound].n; i++)
+			print_bound(question, row, &it->bound[bound].v[i], bound);
+	}
 	for (size_t i = 0; i < it->n_targets; i++)
 		print_target(question, row, &it->target[i]);
 	for (size_t i = 0; i < it->others; i++)
 		print_part(question, row, "other", it->other[i].group, NULL,
 			   it->other[i].share_pct);
-}
-
-static void print_said(const char *spelled, const char *pool,
-		       const struct ioband_device *owner, char *said)
-{
-	print_line("%s in pool %s%s%s:", spelled, pool,
-		   owner ? ", on device " : "", owner ? owner->dm->name : "");
-	print_lines("  ", said);
 }
 
 static void explain(struct question *question, const struct observation *pool,
@@ -212,7 +198,9 @@ static void explain(struct question *question, const struct observation *pool,
 	} else {
 		if (question->found)
 			print_line("%s", "");
-		print_said(question->spelled, table->pool, owner, said);
+		print_line("%s in pool %s%s%s:", question->spelled, table->pool,
+			   owner ? ", on device " : "", owner ? owner->dm->name : "");
+		print_lines("  ", said);
 	}
 	question->found++;
 	free(said);

@@ -88,12 +88,6 @@ static void link_rows(const struct groups *groups, struct row **rows, struct row
 	}
 }
 
-static void note_bounds(const struct ioband_group *group, bool has[BOUNDS])
-{
-	for (int bound = 0; bound < BOUNDS; bound++)
-		has[bound] |= bound_is_set(&group->bounds, bound);
-}
-
 static int print_pool(struct table *table, const struct ioband_devices *devices,
 		      const struct scope *scope,
 		      const struct ioband_device *speaker, bool has[BOUNDS])
@@ -111,7 +105,8 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 			if (!tree_has(devices, &groups, &groups.v[i], scope->device))
 				continue;
 			rows[i] = print_group(table, devices, &groups, &groups.v[i]);
-			note_bounds(&groups.v[i], has);
+			for (int bound = 0; bound < BOUNDS; bound++)
+				has[bound] |= bound_is_set(&groups.v[i].bounds, bound);
 		}
 		link_rows(&groups, rows, pool);
 		free(rows);

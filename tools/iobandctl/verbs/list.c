@@ -27,13 +27,6 @@ static const struct column columns[COLUMNS] = {
 	[INSERTED] = { "INSERTED", "inserted", COLUMN_FLAG, true },
 };
 
-static const char *state_of(const struct mapped_device *device)
-{
-	if (!device->table)
-		return "no table";
-	return device->suspended ? "suspended" : "active";
-}
-
 static void print_number_pair(struct row *row, size_t column, uint64_t major, uint64_t minor)
 {
 	char text[48];
@@ -78,7 +71,8 @@ struct row *list_device(struct table *table, const struct ioband_device *device)
 	print_number_pair(row, NUMBER, device->dm->major, device->dm->minor);
 	if (device->dm->table)
 		print_table_line(row, device);
-	print_text(row, STATE, state_of(device->dm));
+	print_text(row, STATE, !device->dm->table ? "no table" :
+		   device->dm->suspended ? "suspended" : "active");
 	print_flag(row, READ_ONLY, device->dm->read_only);
 	print_flag(row, INSERTED, under_is_inserted(device));
 	return row;

@@ -123,12 +123,6 @@ static int look(struct record *record)
 	return code;
 }
 
-static void hide_progress(const struct record *record)
-{
-	if (record->shows)
-		fputs("\r\033[K", stderr);
-}
-
 static void show_progress(const struct record *record, uint64_t at_ns)
 {
 	unsigned long long seconds = (at_ns - record->file.begun_ns) / NS_PER_S;
@@ -149,7 +143,8 @@ static bool wait_until(const struct record *record, uint64_t next_ns)
 
 	show_progress(record, sample_clock());
 	ends = interval_wait(next_ns, &record->signals);
-	hide_progress(record);
+	if (record->shows)
+		fputs("\r\033[K", stderr);
 	return ends;
 }
 

@@ -319,9 +319,10 @@ static int check_place(const struct wish *wish, const struct place *place)
 
 static struct place *add_place(struct wish *wish, const struct ioband_device *device)
 {
-	wish->v = xgrow(wish->v, wish->n, sizeof(*wish->v));
-	wish->v[wish->n] = (struct place){ .device = device };
-	return &wish->v[wish->n++];
+	struct place *place = XPUSH(wish->v, wish->n);
+
+	*place = (struct place){ .device = device };
+	return place;
 }
 
 static int add_tree(const struct ioband_device *device, const struct group_ref *group, void *wish)
@@ -556,15 +557,6 @@ static int load_and_change(struct wish *wish, bool of_pool)
 	return code;
 }
 
-/* Under the lock, so that the settings are those of this change. */
-static int show(const struct args *args, bool of_pool)
-{
-	const char *const *says = args->verb->about;
-
-	return of_pool ? get_pools(args) :
-			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
-}
-
 static int restore(const struct args *args)
 {
 	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
@@ -590,7 +582,8 @@ static int run(const struct args *args)
 	if (code == EXIT_OK)
 		code = load_and_change(&wish, of_pool);
 	if (code == EXIT_OK && args->value[OPTION_JSON])
-		code = show(args, of_pool);
+		code = of_pool ? get_pools(args) :
+		       get_group(args, says ? says - short_says : GROUP_SETTINGS);
 	unlock(&lock);
 	for (int i = 0; i < SETTINGS; i++)
 		free(wish.text[i]);

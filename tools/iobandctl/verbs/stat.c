@@ -176,11 +176,6 @@ static void print_group(struct table *table, const struct watch *watch,
 	}
 }
 
-static bool is_idle(const struct group_stats *stats)
-{
-	return !stats_total(stats).ios && !stats->held[IOS] && !stats->inflight;
-}
-
 /* Without named groups and JSON, omit groups that were idle in the interval. */
 static bool is_wanted(const struct watch *watch, const struct sample *sample,
 		      const struct group_stats *stats)
@@ -193,7 +188,8 @@ static bool is_wanted(const struct watch *watch, const struct sample *sample,
 		if (!strcmp(watch->group[i].name, stats->name))
 			return true;
 	}
-	return !watch->n && (watch->json || !is_idle(stats));
+	return !watch->n && (watch->json || stats_total(stats).ios || stats->held[IOS] ||
+			     stats->inflight);
 }
 
 static void print_sample(struct table *table, const struct watch *watch,

@@ -144,12 +144,6 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 	return twice;
 }
 
-/* A pattern meant for disks also matches devices on the disk of the root file system. */
-static bool is_beside_root(const struct choice *choice, struct problem *why)
-{
-	return !choice->named && use_beside_root(&choice->device, why);
-}
-
 /* A wrapped array keeps its links in /dev/md, so fstab or crypttab could not use one. */
 static bool is_named_array(struct udev_device *found,
 			   const struct device *device, struct problem *use)
@@ -182,7 +176,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 
 	if (!has_no_unit(found, device->path, &use) &&
 	    !is_place(device, &use) && !use_by_root(device, &use) &&
-	    !is_beside_root(choice, &use) && !use_of_device(device, &use) &&
+	    (choice->named || !use_beside_root(device, &use)) && !use_of_device(device, &use) &&
 	    !use_as_path(found, &use) &&
 	    !use_by_name(device, &use) &&
 	    !is_named_array(found, device, &use) &&

@@ -20,8 +20,7 @@
 static void add_number(struct watched_tree *tree, unsigned int major,
 		       unsigned int minor, size_t ordinal)
 {
-	tree->v = xgrow(tree->v, tree->n, sizeof(*tree->v));
-	tree->v[tree->n++] = (struct device_weight){ major, minor, ordinal };
+	*XPUSH(tree->v, tree->n) = (struct device_weight){ major, minor, ordinal };
 }
 
 /* The device, and all devices below it: a request may name any of them. */
@@ -50,8 +49,7 @@ static void add_tree(struct watch *watch, const struct ioband_devices *devices,
 	bool own = ioband_has_trees(speaker);
 	struct watched_tree *tree;
 
-	watch->trees = xgrow(watch->trees, watch->n_trees, sizeof(*watch->trees));
-	tree = &watch->trees[watch->n_trees++];
+	tree = XPUSH(watch->trees, watch->n_trees);
 	*tree = (struct watched_tree){
 		.speaker = xstrdup(speaker->dm->name),
 		.pool = xstrdup(speaker->table.pool),

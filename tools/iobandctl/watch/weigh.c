@@ -20,8 +20,7 @@
 /* Add a weight on a device. */
 void asked_add(struct asked *asked, unsigned int major, unsigned int minor, uint64_t weight)
 {
-	asked->v = xgrow(asked->v, asked->n, sizeof(*asked->v));
-	asked->v[asked->n++] = (struct device_weight){ major, minor, weight };
+	*XPUSH(asked->v, asked->n) = (struct device_weight){ major, minor, weight };
 }
 
 /*

@@ -51,8 +51,7 @@ int cgroup_walk(const struct hierarchy *hierarchy, const char *path, cgroup_visi
 		return EXIT_OK;
 	if (!fstat(dirfd(directory), &info))
 		code = visit(path, info.st_ino, data);
-	if (code == EXIT_OK)
-		code = walk_below(hierarchy, directory, path, visit, data);
+	code = code ?: walk_below(hierarchy, directory, path, visit, data);
 	closedir(directory);
 	return code;
 }

@@ -150,8 +150,7 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 		if (gave(plan, future, section, bound, &now))
 			bound_copy(&rest, &bounds_none, bound);
 	}
-	if (code == EXIT_OK)
-		code = plan_check_bounds(plan, sections, &rest, future->name);
+	code = code ?: plan_check_bounds(plan, sections, &rest, future->name);
 	if (code == EXIT_OK)
 		change_own(plan, future, section, &now, &rest);
 	return code;

@@ -97,9 +97,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	if (in_use(&choice->device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s", choice->device.path, use.text);
 	name = name_for(choice);
-	code = check_name_free(plan, name);
-	if (code == EXIT_OK)
-		code = plan_settle(plan, choice, &settings, &table);
+	code = check_name_free(plan, name) ?: plan_settle(plan, choice, &settings, &table);
 	if (code == EXIT_OK) {
 		future = plan_future(plan, name);
 		future->table = table;
@@ -222,17 +220,14 @@ static int plan_mode(struct plan *plan, const struct choice *choice, struct futu
 		code = plan_own(plan, future, choice->section);
 	plan_set(plan, future, true, "mode", future->table.mode, mode, &value->place);
 	strcpy(future->table.mode, mode);
-	return code == EXIT_OK ? plan_own(plan, future, choice->section) : code;
+	return code ?: plan_own(plan, future, choice->section);
 }
 
 static int plan_old(struct plan *plan, const struct choice *choice, struct future *future)
 {
-	int code;
-
 	future->chosen = true;
 	future->section = choice->section;
-	code = plan_move(plan, choice, future);
-	return code == EXIT_OK ? plan_mode(plan, choice, future) : code;
+	return plan_move(plan, choice, future) ?: plan_mode(plan, choice, future);
 }
 
 /*

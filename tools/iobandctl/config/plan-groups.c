@@ -355,7 +355,7 @@ static int plan_to_come(struct trees *trees)
 			code = plan_presets(trees->plan, tree->speaker, tree->asked, tree->owner,
 					    &tree->counts);
 	}
-	return code == EXIT_OK ? check_room(trees) : code;
+	return code ?: check_room(trees);
 }
 
 static int plan_cgroups(struct trees *trees)
@@ -449,14 +449,10 @@ int plan_groups(struct plan *plan)
 	int code = plan_trees_find(plan, &trees);
 
 	/* Presets come first: a cgroup that appears after the walk gets its settings from them. */
-	if (code == EXIT_OK)
-		code = plan_to_come(&trees);
-	if (code == EXIT_OK)
-		code = plan_others(&trees);
-	if (code == EXIT_OK)
-		code = plan_cgroups(&trees);
-	if (code == EXIT_OK)
-		code = plan_back(&trees);
+	code = code ?: plan_to_come(&trees) ?:
+	       plan_others(&trees) ?:
+	       plan_cgroups(&trees) ?:
+	       plan_back(&trees);
 	put_off(&trees);
 	plan_trees_free(&trees);
 	return code;

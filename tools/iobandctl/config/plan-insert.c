@@ -107,11 +107,7 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 
 	if (!choice->named && is_others(choice))
 		return EXIT_OK;
-	code = blockage_check(&choice->device);
-	if (code == EXIT_OK)
-		code = find_place(choice);
-	if (code == EXIT_OK)
-		code = check_twice(plan, choice);
+	code = blockage_check(&choice->device) ?: find_place(choice) ?: check_twice(plan, choice);
 	if (code == EXIT_OK)
 		return add_insertion(plan, choice);
 	if (choice->named)

@@ -41,14 +41,8 @@ int plan_make(struct plan *plan, const struct conf *conf, const struct ioband_de
 	};
 	know_present(plan);
 	plan_load_past(plan);
-	code = select_devices(conf, only, n_only, &plan->choices);
-	if (code == EXIT_OK)
-		code = plan_devices(plan);
+	code = select_devices(conf, only, n_only, &plan->choices) ?: plan_devices(plan);
 	if (code == EXIT_OK && !n_only)
 		code = plan_left(plan);
-	if (code == EXIT_OK)
-		code = plan_pools(plan, !n_only);
-	if (code == EXIT_OK)
-		code = plan_groups(plan);
-	return code;
+	return code ?: plan_pools(plan, !n_only) ?: plan_groups(plan);
 }

@@ -72,9 +72,8 @@ int plan_presets(struct plan *plan, const struct future *speaker, const struct f
 		planner.tree.owner = owner->name;
 	if (asked && (!owner || owner->now))
 		code = query_presets(asked->now, &now);
-	if (code == EXIT_OK)
-		code = presets_differ(plan->conf, &planner.tree, &now,
-				      add_change, &planner, counts);
+	code = code ?: presets_differ(plan->conf, &planner.tree, &now, add_change, &planner,
+				      counts);
 	presets_free(&now);
 	return code;
 }

@@ -23,11 +23,10 @@ static int reload(const struct ioband_device *device, const char *pool)
 static int create(const struct change *change)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?:
+		   make_device(&devices, &change->settings, change->device,
+			       &change->choice->device);
 
-	if (code == EXIT_OK)
-		code = make_device(&devices, &change->settings, change->device,
-				   &change->choice->device);
 	ioband_free(&devices);
 	return code;
 }
@@ -92,7 +91,7 @@ static int undo_change(const struct change *change)
 	int code = run_change(change, true);
 
 	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
-	return code == EXIT_OK ? plan_give_back(change, &speaker) : code;
+	return code ?: plan_give_back(change, &speaker);
 }
 
 static void undo(const struct plan *plan, size_t n)
@@ -117,9 +116,7 @@ static int run_one(const struct plan *plan, struct change *change)
 
 	if (code != EXIT_OK)
 		return code;
-	code = plan_keep(change);
-	if (code == EXIT_OK)
-		code = run_change(change, false);
+	code = plan_keep(change) ?: run_change(change, false);
 	if (code == EXIT_OK && change->kind == CHANGE_MOVE) {
 		code = plan_carry(change);
 		if (code != EXIT_OK)

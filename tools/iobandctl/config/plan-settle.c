@@ -83,9 +83,7 @@ int plan_settle(const struct plan *plan, const struct choice *choice,
 		.mode = conf_text(section, KEY_MODE),
 		.weight = weight_word(conf_text(section, KEY_WEIGHT)),
 	};
-	code = plan_check_pool(section);
-	if (code == EXIT_OK)
-		code = foresee(plan, choice, settings, table);
+	code = plan_check_pool(section) ?: foresee(plan, choice, settings, table);
 	if (code != EXIT_OK || plan_take_settings(plan, table))
 		return code;
 	settings->measure = conf_pool_setting(plan->conf, table->pool, KEY_MEASURE, &place);

@@ -143,14 +143,11 @@ static int give_writes_starved(const struct ioband_device *speaker, uint64_t wri
 static int give_settings(const struct ioband_device *speaker, const struct ioband_table *table)
 {
 	char *slice = xasprintf("%llu", (unsigned long long)table->slice_ms);
-	int code = query_set(speaker, "slice", slice);
+	int code = query_set(speaker, "slice", slice) ?:
+		   query_set(speaker, "measure", table->measure) ?:
+		   query_set(speaker, "depth", table->depth) ?:
+		   give_writes_starved(speaker, table->writes_starved);
 
-	if (code == EXIT_OK)
-		code = query_set(speaker, "measure", table->measure);
-	if (code == EXIT_OK)
-		code = query_set(speaker, "depth", table->depth);
-	if (code == EXIT_OK)
-		code = give_writes_starved(speaker, table->writes_starved);
 	free(slice);
 	return code;
 }

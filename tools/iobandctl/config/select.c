@@ -342,10 +342,8 @@ int select_devices(const struct conf *conf, char *const *only, int n_only, struc
 	*choices = (struct choices){ .n = 0 };
 	for (size_t i = 0; i < conf->n && !n_only && code == EXIT_OK; i++)
 		code = check_named(conf, &conf->v[i]);
-	if (code == EXIT_OK)
-		code = look_at_all(conf, devices, n_only, choices);
-	if (code == EXIT_OK)
-		code = check_fitted(choices, only, devices, n_only);
+	code = code ?: look_at_all(conf, devices, n_only, choices) ?:
+	       check_fitted(choices, only, devices, n_only);
 	free(devices);
 	return code;
 }

@@ -206,8 +206,7 @@ static int apply_one(const struct ioband_device *device,
 
 	if (saved->weight)
 		code = query_weight(device, group, saved->weight);
-	if (code == EXIT_OK)
-		code = query_bounds(device, group, &saved->bounds);
+	code = code ?: query_bounds(device, group, &saved->bounds);
 	mark(device, saved, group);
 	return code;
 }
@@ -236,12 +235,10 @@ static int apply(struct finder *finder, const struct saved_weight *saved, struct
 {
 	struct targets targets;
 	struct scope scope;
-	int code = find_scope(finder->devices, saved, &scope);
+	int code = find_scope(finder->devices, saved, &scope) ?:
+		   group_find(finder, saved->group, &scope, group) ?:
+		   group_targets(finder, group, &scope, &targets);
 
-	if (code == EXIT_OK)
-		code = group_find(finder, saved->group, &scope, group);
-	if (code == EXIT_OK)
-		code = group_targets(finder, group, &scope, &targets);
 	if (code != EXIT_OK)
 		return code;
 	code = apply_to(&targets, saved, group);
@@ -312,10 +309,8 @@ static int lock_and_apply(const char *file, const struct saved_weights *weights,
 {
 	struct ioband_devices devices;
 	struct lock lock;
-	int code = lock_changes(&lock);
+	int code = lock_changes(&lock) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code == EXIT_OK) {
 		code = apply_all(&devices, file, weights, json);
 		ioband_free(&devices);
@@ -342,8 +337,7 @@ int weights_restore(const char *file, bool json)
 
 	if (code == EXIT_OK && parse_saved_weights(text, &weights, &problem))
 		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file, problem.text);
-	if (code == EXIT_OK)
-		code = lock_and_apply(file, &weights, json);
+	code = code ?: lock_and_apply(file, &weights, json);
 	saved_weights_free(&weights);
 	free(text);
 	return code;

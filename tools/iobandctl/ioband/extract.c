@@ -74,15 +74,13 @@ static int extract_locked(const char *name, bool *had_it)
 {
 	struct under under;
 	bool repaired = false;
-	int code = under_look(name, &under);
+	int code = under_look(name, &under) ?: under_repair(&under, &repaired);
 
-	if (code == EXIT_OK)
-		code = under_repair(&under, &repaired);
 	if (code != EXIT_OK)
 		return code;
 	if (under.inserted) {
 		code = check_answer(&under);
-		return code == EXIT_OK ? give_back(&under) : code;
+		return code ?: give_back(&under);
 	}
 	*had_it = under_forget(name) || repaired;
 	return EXIT_OK;
@@ -95,10 +93,8 @@ static int extract_locked(const char *name, bool *had_it)
 int extract_from(const char *name, bool *had_it)
 {
 	struct locks locks;
-	int code = lock_device(name, &locks);
+	int code = lock_device(name, &locks) ?: extract_locked(name, had_it);
 
-	if (code == EXIT_OK)
-		code = extract_locked(name, had_it);
 	unlock_device(&locks);
 	return code;
 }

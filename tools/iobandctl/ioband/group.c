@@ -84,11 +84,8 @@ static int find_device(const struct finder *finder, const char *spelled,
 		       const struct scope *scope, struct group_ref *group)
 {
 	const struct ioband_device *device;
-	int code = ioband_find(finder->devices, spelled, &device);
 
-	if (code != EXIT_OK)
-		return code;
-	return found_device(device, scope, group);
+	return ioband_find(finder->devices, spelled, &device) ?: found_device(device, scope, group);
 }
 
 /* Convert the name of a user or group to its number; false if it does not exist. */
@@ -255,12 +252,10 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 	struct targets targets;
 	struct group_ref group;
 	struct scope scope;
-	int code = ioband_scope(devices, args, &scope);
+	int code = ioband_scope(devices, args, &scope) ?:
+		   group_find(&finder, args->operand[0], &scope, &group) ?:
+		   group_targets(&finder, &group, &scope, &targets);
 
-	if (code == EXIT_OK)
-		code = group_find(&finder, args->operand[0], &scope, &group);
-	if (code == EXIT_OK)
-		code = group_targets(&finder, &group, &scope, &targets);
 	if (code != EXIT_OK)
 		return code;
 	for (size_t i = 0; i < targets.n; i++)

@@ -115,14 +115,11 @@ static int put_under(const struct ioband_devices *devices, const struct settings
 	char *line = NULL;
 	uint64_t sectors;
 	bool read_only;
-	int code = make_hidden(insertion);
+	int code = make_hidden(insertion) ?:
+		   device_size(&insertion->hidden, &sectors, &read_only) ?:
+		   make_line(devices, settings, &insertion->hidden, &line) ?:
+		   load_and_swap(insertion, sectors, line);
 
-	if (code == EXIT_OK)
-		code = device_size(&insertion->hidden, &sectors, &read_only);
-	if (code == EXIT_OK)
-		code = make_line(devices, settings, &insertion->hidden, &line);
-	if (code == EXIT_OK)
-		code = load_and_swap(insertion, sectors, line);
 	if (code != EXIT_OK && insertion->lvms && insertion->fd >= 0)
 		have_removed(&insertion->under);
 	if (insertion->fd >= 0)
@@ -141,10 +138,8 @@ static int check_device(const struct ioband_devices *devices, const struct setti
 {
 	struct device device = under_device(under);
 	char *line = NULL;
-	int code = blockage_check(&device);
+	int code = blockage_check(&device) ?: make_line(devices, settings, &device, &line);
 
-	if (code == EXIT_OK)
-		code = make_line(devices, settings, &device, &line);
 	free(line);
 	return code;
 }
@@ -174,25 +169,20 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 	struct under *under = &insertion.under;
 	struct ioband_devices devices;
 	bool repaired;
-	int code = under_look(name, under);
+	int code = under_look(name, under) ?: under_repair(under, &repaired);
 
-	if (code == EXIT_OK)
-		code = under_repair(under, &repaired);
 	if (code != EXIT_OK)
 		return code;
 	*had_it = under->inserted && !repaired;
 	if (under->inserted)
 		return EXIT_OK;
-	code = check_layers(under, force);
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
+	code = check_layers(under, force) ?: ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = under_is_place(name) ? check_device(&devices, settings, under) :
 	       fail(EXIT_IN_USE, "%s was changed by another program meanwhile; try again", name);
 	kmsg_mark();
-	if (code == EXIT_OK)
-		code = put_under(&devices, settings, &insertion);
+	code = code ?: put_under(&devices, settings, &insertion);
 	if (code == EXIT_OK)
 		under_remember(name);
 	ioband_free(&devices);
@@ -208,10 +198,8 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 int insert_into(const struct settings *settings, const char *name, bool force, bool *had_it)
 {
 	struct locks locks;
-	int code = lock_device(name, &locks);
+	int code = lock_device(name, &locks) ?: insert_locked(settings, name, force, had_it);
 
-	if (code == EXIT_OK)
-		code = insert_locked(settings, name, force, had_it);
 	unlock_device(&locks);
 	return code;
 }

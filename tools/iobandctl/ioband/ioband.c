@@ -35,8 +35,7 @@ int ioband_load(struct ioband_devices *devices)
 	int code = mapper_ready();
 
 	*devices = (struct ioband_devices){ .n = 0 };
-	if (code == EXIT_OK)
-		code = mapper_list(&devices->mapped);
+	code = code ?: mapper_list(&devices->mapped);
 	devices->v = xcalloc(devices->mapped.n, sizeof(*devices->v));
 	while (code == EXIT_OK && devices->n < devices->mapped.n) {
 		code = parse_texts(&devices->mapped.v[devices->n], &devices->v[devices->n]);

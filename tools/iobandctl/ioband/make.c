@@ -76,22 +76,17 @@ int settings_check(const struct settings *settings)
 		code = fail(EXIT_USAGE,
 			    "--pool '%s': it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-'",
 			    settings->pool);
-	if (code == EXIT_OK)
-		code = check_word("mode", settings->mode);
-	if (code == EXIT_OK)
-		code = check_word("measure", settings->measure);
+	code = code ?: check_word("mode", settings->mode) ?:
+	       check_word("measure", settings->measure);
 	if (code == EXIT_OK && settings->weight && !weight_of(settings->weight))
 		code = fail(EXIT_USAGE,
 			    "--weight '%s': it is a number from 1 to %u, or idle",
 			    settings->weight, IOBAND_WEIGHT_MAX);
 	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
 		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS, settings->depth);
-	if (code == EXIT_OK)
-		code = check_number("slice", settings->slice, 0, IOBAND_SLICE_MAX_MS, "auto");
-	if (code == EXIT_OK)
-		code = check_number("writes-starved", settings->writes_starved,
-				    1, IOBAND_WRITES_STARVED_MAX, NULL);
-	return code;
+	return code ?: check_number("slice", settings->slice, 0, IOBAND_SLICE_MAX_MS, "auto") ?:
+	       check_number("writes-starved", settings->writes_starved, 1,
+			    IOBAND_WRITES_STARVED_MAX, NULL);
 }
 
 static int check_free(const char *name, const char *uuid, const struct device *device)
@@ -377,17 +372,12 @@ int make_device(const struct ioband_devices *devices,
 	struct new_device made = { .name = name, .uuid = uuid };
 	int error, code;
 
-	code = blockage_check(device);
-	if (code == EXIT_OK)
-		code = check_free(name, uuid, device);
-	if (code == EXIT_OK)
-		code = device_size(device, &made.sectors, &made.read_only);
-	if (code == EXIT_OK)
-		code = make_line(devices, settings, device, &line);
-	if (code == EXIT_OK)
-		code = find_guests(device, &made.unseen);
-	if (code == EXIT_OK)
-		code = blockage_try(device);
+	code = blockage_check(device) ?:
+	       check_free(name, uuid, device) ?:
+	       device_size(device, &made.sectors, &made.read_only) ?:
+	       make_line(devices, settings, device, &line) ?:
+	       find_guests(device, &made.unseen) ?:
+	       blockage_try(device);
 	if (code == EXIT_OK) {
 		made.table = line;
 		kmsg_mark();

@@ -368,9 +368,8 @@ int parse_presets(const char *text, void *presets, struct page_end *end, struct 
 
 static struct group_stats *append_stats(struct stats *stats)
 {
-	struct group_stats *group;
+	struct group_stats *group = XPUSH(stats->v, stats->n);
 
-	group = XPUSH(stats->v, stats->n);
 	*group = (struct group_stats){ .seq = 0 };
 	for (int op = 0; op < OPS; op++)
 		group->now[op].inflight = NOT_TOLD;
@@ -413,9 +412,8 @@ int parse_stats(const char *text, void *stats, struct page_end *end, struct prob
 
 static struct group_latency *append_latency(struct latency *latency)
 {
-	struct group_latency *group;
+	struct group_latency *group = XPUSH(latency->v, latency->n);
 
-	group = XPUSH(latency->v, latency->n);
 	*group = (struct group_latency){ .seq = 0 };
 	for (int op = 0; op < OPS; op++) {
 		group->wait_ns[op] = NO_SUM;

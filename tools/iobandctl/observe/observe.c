@@ -8,10 +8,9 @@
 static int look_at(struct observation *pool)
 {
 	struct ioband_status status = { .brake_bytes_per_s = 0 };
-	int code = query_stats(pool->speaker, &pool->look[pool->n++]);
+	int code = query_stats(pool->speaker, &pool->look[pool->n++]) ?:
+		   query_status(pool->speaker, &status);
 
-	if (code == EXIT_OK)
-		code = query_status(pool->speaker, &status);
 	if (status.brake_bytes_per_s)
 		pool->brake_bytes_per_s = status.brake_bytes_per_s;
 	return code;

@@ -26,11 +26,9 @@ int sample_take(const struct ioband_device *device, struct sample *sample)
 	int code;
 
 	*sample = (struct sample){ .ns = 0 };
-	code = query_groups(device, &sample->groups);
-	if (code == EXIT_OK)
-		code = query_latency(device, &sample->latency);
-	if (code == EXIT_OK)
-		code = query_stats(device, &sample->stats);
+	code = query_groups(device, &sample->groups) ?:
+	       query_latency(device, &sample->latency) ?:
+	       query_stats(device, &sample->stats);
 	sample->ns = sample_clock();
 	return code;
 }

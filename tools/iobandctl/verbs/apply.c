@@ -8,11 +8,7 @@
 
 static int make_so(struct plan *plan, bool all)
 {
-	int code = plan_begin(plan);
-
-	if (code == EXIT_OK)
-		code = plan_run(plan);
-	return code == EXIT_OK ? plan_end(plan, all) : code;
+	return plan_begin(plan) ?: plan_run(plan) ?: plan_end(plan, all);
 }
 
 static int run_with(const struct conf *conf, const struct args *args)
@@ -31,8 +27,7 @@ static int run_with(const struct conf *conf, const struct args *args)
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
 		code = make_so(&plan, !args->n);
-	if (code == EXIT_OK)
-		code = plan_print(&plan, args->value[OPTION_JSON]);
+	code = code ?: plan_print(&plan, args->value[OPTION_JSON]);
 	if (code == EXIT_OK && plan.n && args->value[OPTION_EXIT_CODE])
 		code = EXIT_CHANGES;
 	plan_free(&plan);
@@ -87,8 +82,7 @@ static int run(const struct args *args)
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
 		code = load_and_lock(&lock);
 	mapper_wait_later();
-	if (code == EXIT_OK)
-		code = load_and_run(args);
+	code = code ?: load_and_run(args);
 	unlock(&lock);
 	mapper_wait();
 	return code;

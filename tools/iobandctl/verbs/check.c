@@ -375,15 +375,6 @@ static void check_lvm(struct findings *findings, const struct ioband_device *dev
 	free(text);
 }
 
-static bool has_name(const struct names *names, const char *name)
-{
-	for (size_t i = 0; i < names->n; i++) {
-		if (!strcmp(names->v[i], name))
-			return true;
-	}
-	return false;
-}
-
 /* Removal by 'iobandctl extract' is intended: a hint is enough. */
 static void check_wish(struct findings *findings, const struct choice *choice)
 {
@@ -451,7 +442,7 @@ static void check_wishes(struct findings *findings, const struct names *told)
 		const struct choice *choice = &choices.v[i];
 
 		if (conf_flag(choice->section, KEY_INSERT) &&
-		    !has_name(told, choice->label) && plan_may_insert(choice) &&
+		    !names_has(told, choice->label) && plan_may_insert(choice) &&
 		    !(under_look(choice->label, &under) == EXIT_OK &&
 		      under.inserted))
 			check_wish(findings, choice);
@@ -600,10 +591,8 @@ static void check_below(struct findings *findings, const struct ioband_device *s
 {
 	struct groups groups = { .n = 0 };
 	struct stats stats = { .n = 0 };
-	int code = query_groups(speaker, &groups);
+	int code = query_groups(speaker, &groups) ?: query_stats(speaker, &stats);
 
-	if (code == EXIT_OK)
-		code = query_stats(speaker, &stats);
 	for (size_t i = 0; i < stats.n && code == EXIT_OK; i++) {
 		const struct ioband_group *group = groups_find(&groups, stats.v[i].seq);
 

@@ -83,5 +83,5 @@ int completion_words(const char *kind, const struct verb *const *verbs)
 	for (size_t i = 0; code == EXIT_OK && i < words.n; i++)
 		print_line("%s", words.v[i]);
 	names_free(&words);
-	return code == EXIT_OK ? print_flush() : code;
+	return code ?: print_flush();
 }

@@ -10,17 +10,12 @@ static int run(const struct args *args)
 	struct ioband_devices devices;
 	struct settings settings;
 	struct device device;
-	int code = make_check_name(name);
+	int code = make_check_name(name) ?: made_settings(args, &settings) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = made_settings(args, &settings);
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = device_resolve(args->operand[1], &device);
-	if (code == EXIT_OK)
-		code = make_device(&devices, &settings, name, &device);
+	code = device_resolve(args->operand[1], &device) ?:
+	       make_device(&devices, &settings, name, &device);
 	ioband_free(&devices);
 	if (code != EXIT_OK)
 		return code;

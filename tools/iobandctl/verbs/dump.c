@@ -265,7 +265,7 @@ static int find(struct found *found, const struct ioband_device *speaker)
 	int code = query_groups(speaker, &found->groups);
 
 	found->speaker = speaker;
-	return code == EXIT_OK ? query_presets(speaker, &found->presets) : code;
+	return code ?: query_presets(speaker, &found->presets);
 }
 
 static int dump_all(const struct ioband_devices *devices)
@@ -287,7 +287,7 @@ static int dump_all(const struct ioband_devices *devices)
 	}
 	free(found);
 	targets_free(&pools);
-	return code == EXIT_OK ? print_flush() : code;
+	return code ?: print_flush();
 }
 
 static int run(const struct args *args)

@@ -241,7 +241,7 @@ static int explain_all(struct question *question, const struct targets *speakers
 		code = fail(EXIT_MISSING,
 			    "%s did no I/O of late and has no weight of its own, so there is nothing to explain; 'iobandctl groups' shows the groups that there are",
 			    question->spelled);
-	return code == EXIT_OK ? printed : code;
+	return code ?: printed;
 }
 
 static int run(const struct args *args)
@@ -251,16 +251,13 @@ static int run(const struct args *args)
 	struct ioband_devices devices;
 	struct finder finder = { .devices = &devices };
 	double seconds = INTERVAL_S;
-	int code = interval_of(args, &seconds);
+	int code = interval_of(args, &seconds) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	question.devices = &devices;
-	code = ioband_scope(&devices, args, &question.scope);
-	if (code == EXIT_OK)
-		code = group_find(&finder, question.spelled, &question.scope, &question.ref);
+	code = ioband_scope(&devices, args, &question.scope) ?:
+	       group_find(&finder, question.spelled, &question.scope, &question.ref);
 	if (code == EXIT_OK) {
 		ioband_pools(&devices, &question.scope, &speakers);
 		code = explain_all(&question, &speakers, seconds, args->value[OPTION_JSON]);

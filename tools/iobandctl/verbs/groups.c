@@ -152,10 +152,8 @@ static int run(const struct args *args)
 {
 	struct ioband_devices devices;
 	struct scope scope;
-	int code = check_weights(args);
+	int code = check_weights(args) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = ioband_scope(&devices, args, &scope);

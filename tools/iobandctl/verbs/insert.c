@@ -57,10 +57,8 @@ static int run(const struct args *args)
 {
 	struct names made = { .n = 0 };
 	struct settings settings;
-	int code = made_settings(args, &settings);
+	int code = made_settings(args, &settings) ?: mapper_ready();
 
-	if (code == EXIT_OK)
-		code = mapper_ready();
 	if (code != EXIT_OK)
 		return code;
 	for (int i = 0; i < args->n; i++)

@@ -91,12 +91,9 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	code = find_scope(args, &metrics);
-	if (code == EXIT_OK)
-		code = take_samples(&metrics);
+	code = find_scope(args, &metrics) ?: take_samples(&metrics);
 	look_around(&metrics);
-	if (code == EXIT_OK)
-		code = write_all(&metrics, args->value[OPTION_OUTPUT]);
+	code = code ?: write_all(&metrics, args->value[OPTION_OUTPUT]);
 	for (size_t i = 0; i < metrics.n; i++)
 		sample_free(&metrics.pool[i].sample);
 	free(metrics.pool);

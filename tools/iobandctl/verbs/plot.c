@@ -102,8 +102,7 @@ static int load(const struct args *args, struct plot *plot)
 	if (code == EXIT_OK && !args->value[OPTION_JSON])
 		code = recording_length(&reader, &plot->step_ns);
 	plot->step_ns /= POINTS_MOST;
-	if (code == EXIT_OK)
-		code = load_lines(&reader, plot);
+	code = code ?: load_lines(&reader, plot);
 	recording_reader_close(&reader);
 	plot_sort(plot);
 	return code;
@@ -259,15 +258,11 @@ static int run(const struct args *args)
 {
 	struct chosen chosen = { .n = 0 };
 	struct plot plot;
-	int code = read_what(args->value[OPTION_WHAT], chosen.what);
+	int code = read_what(args->value[OPTION_WHAT], chosen.what) ?: check_args(args);
 
-	if (code == EXIT_OK)
-		code = check_args(args);
 	if (code != EXIT_OK)
 		return code;
-	code = load(args, &plot);
-	if (code == EXIT_OK)
-		code = show(&plot, args, &chosen);
+	code = load(args, &plot) ?: show(&plot, args, &chosen);
 	free(chosen.series);
 	plot_free(&plot);
 	return code;

@@ -103,8 +103,7 @@ static int look_at_all(struct record *record, const struct ioband_devices *devic
 		names_add(&now, pool);
 		code = look_at(record, devices, speakers.v[i]);
 	}
-	if (code == EXIT_OK)
-		code = note_gone(record, &now);
+	code = code ?: note_gone(record, &now);
 	names_free(&record->seen);
 	record->seen = now;
 	targets_free(&speakers);
@@ -197,18 +196,15 @@ static int run(const struct args *args)
 {
 	struct record record = { .interval_s = INTERVAL_S };
 	struct ioband_devices devices;
-	int code = interval_of(args, &record.interval_s);
+	int code = interval_of(args, &record.interval_s) ?:
+		   interval_duration_of(args, &record.duration_s) ?:
+		   ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = interval_duration_of(args, &record.duration_s);
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = find_pools(&record, args, &devices);
 	ioband_free(&devices);
-	if (code == EXIT_OK)
-		code = write_all(&record, args->value[OPTION_OUTPUT]);
+	code = code ?: write_all(&record, args->value[OPTION_OUTPUT]);
 	names_free(&record.only);
 	names_free(&record.seen);
 	return code;

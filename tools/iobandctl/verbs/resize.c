@@ -76,11 +76,9 @@ static int resize(const struct args *args, const char *spelled, struct names *re
 
 	if (code != EXIT_OK)
 		return code;
-	code = ioband_find(&devices, spelled, &device);
-	if (code == EXIT_OK)
-		code = find_size(device, &sectors);
-	if (code == EXIT_OK)
-		code = resize_device(device, sectors);
+	code = ioband_find(&devices, spelled, &device) ?:
+	       find_size(device, &sectors) ?:
+	       resize_device(device, sectors);
 	if (code == EXIT_OK) {
 		names_add(resized, device->dm->name);
 		if (!args->value[OPTION_JSON])

@@ -230,8 +230,7 @@ static int read_words(struct wish *wish, bool of_pool)
 			    "set takes GROUP and " GROUP_SAYS "; or --pool POOL and " POOL_SAYS);
 	for (int i = !of_pool; i < args->n && code == EXIT_OK; i++)
 		code = read_word(wish, args->operand[i], of_pool);
-	if (code == EXIT_OK)
-		code = read_values(wish);
+	code = code ?: read_values(wish);
 	if (code == EXIT_OK && of_pool && !args->value[OPTION_DEVICE] && !args->value[OPTION_POOL])
 		return fail(EXIT_USAGE, "say which pool, with --pool; 'iobandctl get' shows all");
 	return code;
@@ -347,8 +346,7 @@ static int find_trees(struct wish *wish)
 			code = read_place(wish, place);
 		place->to = place->from;
 		add_wish(wish, &place->to);
-		if (code == EXIT_OK)
-			code = check_place(wish, place);
+		code = code ?: check_place(wish, place);
 	}
 	return code;
 }
@@ -527,9 +525,7 @@ static int change(const struct wish *wish)
 	interrupt_hold(&before);
 	hand_begin();
 	for (size_t i = 0; i < n && code == EXIT_OK; i++) {
-		code = interrupt_check();
-		if (code == EXIT_OK)
-			code = send(wish, &steps[i], false);
+		code = interrupt_check() ?: send(wish, &steps[i], false);
 		if (code != EXIT_OK && n > 1)
 			undo(wish, steps, i);
 	}
@@ -550,8 +546,7 @@ static int load_and_change(struct wish *wish, bool of_pool)
 		return code;
 	wish->devices = &devices;
 	code = of_pool ? find_pool(wish) : find_trees(wish);
-	if (code == EXIT_OK)
-		code = change(wish);
+	code = code ?: change(wish);
 	free(wish->v);
 	ioband_free(&devices);
 	return code;
@@ -577,10 +572,7 @@ static int run(const struct args *args)
 		return restore(args);
 	of_pool = !says && args->n && names_pool_setting(args->operand[0]);
 	code = says ? read_short(&wish, says) : read_words(&wish, of_pool);
-	if (code == EXIT_OK)
-		code = lock_changes(&lock);
-	if (code == EXIT_OK)
-		code = load_and_change(&wish, of_pool);
+	code = code ?: lock_changes(&lock) ?: load_and_change(&wish, of_pool);
 	if (code == EXIT_OK && args->value[OPTION_JSON])
 		code = of_pool ? get_pools(args) :
 		       get_group(args, says ? says - short_says : GROUP_SETTINGS);

@@ -291,16 +291,12 @@ static int run(const struct args *args)
 	};
 	struct ioband_devices devices;
 	uint64_t count;
-	int code = read_interval(args, &watch.interval_s, &count);
+	int code = read_interval(args, &watch.interval_s, &count) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	watch.devices = &devices;
-	code = ioband_scope(&devices, args, &watch.scope);
-	if (code == EXIT_OK)
-		code = find_groups(&watch, args);
+	code = ioband_scope(&devices, args, &watch.scope) ?: find_groups(&watch, args);
 	ioband_pools(&devices, &watch.scope, &watch.speakers);
 	watch.before = xcalloc(watch.speakers.n, sizeof(*watch.before));
 	if (code == EXIT_OK)

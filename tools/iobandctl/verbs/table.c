@@ -63,17 +63,13 @@ static int run(const struct args *args)
 	struct settings settings;
 	struct device device;
 	char *words = NULL;
-	int code = made_settings(args, &settings);
+	int code = made_settings(args, &settings) ?: ioband_load(&devices);
 
-	if (code == EXIT_OK)
-		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = device_resolve(args->operand[0], &device);
-	if (code == EXIT_OK)
-		code = make_line(&devices, &settings, &device, &words);
-	if (code == EXIT_OK)
-		code = print(args, &device, words);
+	code = device_resolve(args->operand[0], &device) ?:
+	       make_line(&devices, &settings, &device, &words) ?:
+	       print(args, &device, words);
 	free(words);
 	ioband_free(&devices);
 	return code;

@@ -53,8 +53,7 @@ static int batch(struct top *top)
 			print_line("%s", "");
 		if (code == EXIT_OK && top->input && !json)
 			print_time(top);
-		if (code == EXIT_OK)
-			code = print_view(&view, json);
+		code = code ?: print_view(&view, json);
 		if (++i == top->count)
 			break;
 	}

@@ -82,15 +82,11 @@ static int wrap(const struct args *args, const struct settings *settings,
 
 	if (code != EXIT_OK)
 		return code;
-	code = device_resolve(spelled, &device);
-	if (code == EXIT_OK)
-		code = check_wrapped(&devices, spelled, &device);
-	if (code == EXIT_OK)
-		code = check_use(&device);
-	if (code == EXIT_OK)
-		code = choose_name(args, &device, name);
-	if (code == EXIT_OK)
-		code = make_device(&devices, settings, name, &device);
+	code = device_resolve(spelled, &device) ?:
+	       check_wrapped(&devices, spelled, &device) ?:
+	       check_use(&device) ?:
+	       choose_name(args, &device, name) ?:
+	       make_device(&devices, settings, name, &device);
 	if (code == EXIT_OK) {
 		names_add(made, name);
 		warn(&device, name);
@@ -122,12 +118,11 @@ static int run(const struct args *args)
 		return code;
 	for (int i = 0; i < args->n; i++) {
 		result = wrap(args, &settings, args->operand[i], &made);
-		if (code == EXIT_OK)
-			code = result;
+		code = code ?: result;
 	}
 	result = made.n ? made_report(&made, &settings, args->value[OPTION_JSON]) : EXIT_OK;
 	names_free(&made);
-	return code == EXIT_OK ? result : code;
+	return code ?: result;
 }
 
 static const struct option_spec options[] = {

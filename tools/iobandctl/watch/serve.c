@@ -100,9 +100,7 @@ static int start(struct watch *watch)
 			    "blkio is mounted as a cgroup hierarchy of version 1, which cannot be watched; boot with systemd.unified_cgroup_hierarchy=1");
 	if (sd_event_new(&watch->event) < 0)
 		return fail(EXIT_FAILED, "out of memory");
-	code = add_signals(watch);
-	if (code == EXIT_OK)
-		code = watch_trees_start(watch);
+	code = add_signals(watch) ?: watch_trees_start(watch);
 	if (code == EXIT_OK) {
 		watch_bus_start(watch);
 		code = watch_cgroups_start(watch);
@@ -140,10 +138,8 @@ static int serve(struct watch *watch)
 int watch_serve(const char *config, bool enable)
 {
 	struct watch watch = { .config = config };
-	int code = mapper_ready();
+	int code = mapper_ready() ?: conf_load(config, &watch.conf);
 
-	if (code == EXIT_OK)
-		code = conf_load(config, &watch.conf);
 	if (code != EXIT_OK)
 		return code;
 	conf_warn_of_units(&watch.conf);

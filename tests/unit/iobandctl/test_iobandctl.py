@@ -166,7 +166,7 @@ MUTANTS = [
     ("parse.c", "&table->writes_starved, 1", "&table->slice_ms, 1", "unit"),
     ("parse.c", "&status->writes_starved, 1", "&status->slice_ms, 1", "unit"),
     ("parse.c", '"auto",\n\t\t.writes_starved', '"auto",\n\t\t.slice_ms', "unit"),
-    ("parse.c", "status){\n\t\t.writes_starved", "status){\n\t\t.slice_ms", "unit"),
+    ("parse.c", "status){ .writes_starved", "status){ .slice_ms", "unit"),
     ("conf-read.c", "1, IOBAND_WRITES_STARVED_MAX", "0, IOBAND_WRITES_STARVED_MAX", "unit"),
     ("conf-read.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
     ("conf-path.c", "score >= closest", "score > closest", "unit"),

@@ -135,7 +135,6 @@ bool bound_is(const struct bounds *bounds, const struct bounds *other, enum boun
 	       rates_are(&bounds->of[bound], &other->of[bound]);
 }
 
-/* Copy a bound of a kind. */
 void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 {
 	if (bound >= LATENCY)

@@ -53,7 +53,6 @@ bool rates_are_set(const struct rates *rates)
 	return false;
 }
 
-/* Compare rates. */
 bool rates_are(const struct rates *rates, const struct rates *other)
 {
 	return !memcmp(rates->rate, other->rate, sizeof(rates->rate));

@@ -277,7 +277,6 @@ bool conf_is_open_at(const struct conf_section *group, const char *path)
 	return is;
 }
 
-/* Free the result of conf_match(). */
 void conf_matches_free(struct conf_matches *matches)
 {
 	free(matches->v);

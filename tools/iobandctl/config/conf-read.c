@@ -383,9 +383,7 @@ static struct conf_section *find_section(struct conf *conf, enum conf_kind kind,
 			return &conf->v[i];
 	}
 	conf->v = xgrow(conf->v, conf->n, sizeof(*conf->v));
-	conf->v[conf->n] = (struct conf_section){
-		.kind = kind, .label = xstrdup(label),
-	};
+	conf->v[conf->n] = (struct conf_section){ .kind = kind, .label = xstrdup(label) };
 	return &conf->v[conf->n++];
 }
 
@@ -450,9 +448,7 @@ static int read_key(struct ini_cfgobj *ini, const char *title, const char *name,
 static int read_section(struct ini_cfgobj *ini, const char *title, const char *text,
 			struct conf *conf, struct problem *problem)
 {
-	struct conf_place place = {
-		.file = conf->n_files - 1, .line = title_line(text, title),
-	};
+	struct conf_place place = { .file = conf->n_files - 1, .line = title_line(text, title) };
 	struct conf_section *section;
 	char **names;
 	const char *label;

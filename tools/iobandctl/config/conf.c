@@ -50,7 +50,6 @@ void conf_where(const struct conf *conf, const struct conf_place *place, char *b
 		snprintf(buffer, size, "%s", file);
 }
 
-/* Free a configuration. */
 void conf_free(struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n; i++) {

@@ -46,7 +46,6 @@ int past_watch(const char *file)
 	return 0;
 }
 
-/* Check whether a "watch" is running. */
 bool past_is_watched(void)
 {
 	int fd = open_lock(O_RDONLY);

@@ -109,7 +109,6 @@ void past_add(struct past *past, struct conf *conf)
 	*XPUSH(past->v, past->n) = *conf;
 }
 
-/* Free the record of former configurations. */
 void past_free(struct past *past)
 {
 	for (size_t i = 0; i < past->n; i++)

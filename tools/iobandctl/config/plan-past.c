@@ -89,9 +89,7 @@ bool plan_gave_own(const struct plan *plan, const struct future *future,
 bool plan_gave_device(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now)
 {
-	const struct hand_key hand = {
-		.device = future->name, .key = conf_key_name(key),
-	};
+	const struct hand_key hand = { .device = future->name, .key = conf_key_name(key) };
 
 	return past_asked_device(&plan->past, future->name, key, now) && !hand_has(&hand);
 }
@@ -99,7 +97,7 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 /* Check whether a setting of a pool was set manually. */
 bool plan_is_by_hand(const char *pool, enum conf_key key)
 {
-	return hand_has(&(struct hand_key){ .pool = pool, .key = conf_key_name(key), });
+	return hand_has(&(struct hand_key){ .pool = pool, .key = conf_key_name(key) });
 }
 
 /*

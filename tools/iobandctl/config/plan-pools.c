@@ -42,7 +42,6 @@ static const char *default_measure(const struct plan *plan, const struct future 
 	return "time";
 }
 
-/* The default of a setting. */
 static void default_of(const struct plan *plan, const struct future *future,
 		       enum conf_key key, char text[IOBAND_WORD_SIZE])
 {

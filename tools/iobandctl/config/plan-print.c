@@ -42,7 +42,6 @@ static void print_change(struct table *table, const struct plan *plan, const str
 	print_text(row, PLACE, where);
 }
 
-/* Print all changes. */
 int plan_print(const struct plan *plan, bool json)
 {
 	struct table *table = print_table("changes", columns, COLUMNS, json);

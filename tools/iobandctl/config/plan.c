@@ -14,9 +14,8 @@
 struct change *plan_add(struct plan *plan, enum change_kind kind, const struct future *future,
 			const struct conf_place *place)
 {
-	struct change *change;
+	struct change *change = XPUSH(plan->v, plan->n);
 
-	change = XPUSH(plan->v, plan->n);
 	*change = (struct change){
 		.kind = kind,
 		.device = xstrdup(future->name),
@@ -71,9 +70,8 @@ int plan_blame(const struct plan *plan, const struct conf_place *place, int code
  */
 struct future *plan_future(struct plan *plan, const char *name)
 {
-	struct future *future;
+	struct future *future = XPUSH(plan->future, plan->n_future);
 
-	future = XPUSH(plan->future, plan->n_future);
 	*future = (struct future){ .name = xstrdup(name) };
 	return future;
 }

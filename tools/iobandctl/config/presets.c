@@ -111,7 +111,6 @@ static const struct ioband_preset *find(const struct sorted *sorted, const struc
 	return found ? *found : &nothing;
 }
 
-/* Compare a setting. */
 bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting)
 {
 	return setting == GROUP_WEIGHT ?
@@ -261,9 +260,7 @@ int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data,
 		   struct preset_counts *counts)
 {
-	const struct look look = {
-		.visit = visit, .data = data, .counts = counts,
-	};
+	const struct look look = { .visit = visit, .data = data, .counts = counts };
 	const struct wish none = { .place = { NULL } };
 	struct sorted sorted;
 	struct wish wish;

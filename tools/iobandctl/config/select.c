@@ -296,9 +296,8 @@ static void look_at(struct udev *udev, const char *path, const struct conf *conf
 	if (!found)
 		return;
 	if (describe(found, &subject) && is_wanted(&subject.device, only, n) &&
-	    choose(conf, &subject, &choice)) {
+	    choose(conf, &subject, &choice))
 		*XPUSH(choices->v, choices->n) = choice;
-	}
 	udev_device_unref(found);
 }
 

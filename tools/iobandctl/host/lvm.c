@@ -23,10 +23,7 @@
 #define MEMBER "LVM2_member"	/* the name in blkid and udev */
 
 /* If both set a key, the later file wins. */
-static const char *const files[] = {
-	"/etc/lvm/lvm.conf",
-	"/etc/lvm/lvmlocal.conf",
-};
+static const char *const files[] = { "/etc/lvm/lvm.conf", "/etc/lvm/lvmlocal.conf" };
 
 /* Check whether a dm device belongs to LVM. */
 bool lvm_owns(const char *uuid)

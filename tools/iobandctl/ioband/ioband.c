@@ -213,7 +213,6 @@ bool ioband_has_trees(const struct ioband_device *device)
 	return !strcmp(device->table.mode, "device+cgroup");
 }
 
-/* Check whether a device has its own group. */
 bool ioband_has_group(const struct ioband_device *device)
 {
 	return !strcmp(device->table.mode, "device") || ioband_has_trees(device);

@@ -80,9 +80,7 @@ void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 bool pool_is_kernels(const char *name)
 {
 	static const char *const lettered[] = { "xvd", "sd", "vd", "hd" };
-	static const char *const numbered[] = {
-		"md", "mmcblk", "nbd", "loop", "pmem",
-	};
+	static const char *const numbered[] = { "md", "mmcblk", "nbd", "loop", "pmem" };
 	size_t length;
 	int end = 0;
 

@@ -95,7 +95,6 @@ char *under_uuid(const struct under *under, const struct mapped_table *own, bool
 		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 }
 
-/* Check whether an ioband device is an insertion. */
 bool under_is_inserted(const struct ioband_device *device)
 {
 	return device->dm->table && under_is_hidden(device->table.device[0],

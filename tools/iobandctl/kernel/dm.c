@@ -295,7 +295,6 @@ bool mapper_target_version(unsigned int version[3])
 	return found;
 }
 
-/* Check whether the target is loaded. */
 bool mapper_has_target(void)
 {
 	unsigned int version[3];

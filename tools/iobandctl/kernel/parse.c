@@ -48,10 +48,7 @@ static struct field bound_field(struct bounds *bounds, enum bound bound)
 			bound_kinds[bound].key, NUMBERS,
 			&bounds->latency_us[bound - LATENCY], 1, OPTIONAL
 		};
-	return (struct field){
-		bound_kinds[bound].key, BOUND, &bounds->of[bound], bound,
-		OPTIONAL
-	};
+	return (struct field){ bound_kinds[bound].key, BOUND, &bounds->of[bound], bound, OPTIONAL };
 }
 
 static int wrong(struct problem *problem, const char *what, struct span found)
@@ -245,9 +242,7 @@ int parse_status(const char *text, struct ioband_status *status, struct problem 
 	};
 	struct span line = span_of(text), word;
 
-	*status = (struct ioband_status){
-		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
-	};
+	*status = (struct ioband_status){ .writes_starved = IOBAND_WRITES_STARVED_DEFAULT };
 	if (!span_word(&line, &word))
 		return problem_set(problem, "the status line is empty");
 	if (check_format(word, problem))
@@ -627,21 +622,18 @@ void presets_free(struct presets *presets)
 	*presets = (struct presets){ .n = 0 };
 }
 
-/* Free a list of statistics. */
 void stats_free(struct stats *stats)
 {
 	free(stats->v);
 	*stats = (struct stats){ .n = 0 };
 }
 
-/* Free a list of histograms. */
 void latency_free(struct latency *latency)
 {
 	free(latency->v);
 	*latency = (struct latency){ .n = 0 };
 }
 
-/* Free a file of weights. */
 void saved_weights_free(struct saved_weights *weights)
 {
 	for (size_t i = 0; i < weights->n; i++) {

@@ -92,7 +92,6 @@ void activity_end(struct activity *activity)
 	}
 }
 
-/* Free a collection. */
 void activity_free(struct activity *activity)
 {
 	free(activity->own);

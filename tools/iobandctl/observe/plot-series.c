@@ -42,9 +42,8 @@ static struct plot_series *find_series(struct plot *plot, const struct top_row *
 
 static struct plot_point *new_point(struct plot_series *series, double from_s, double to_s)
 {
-	struct plot_point *point;
+	struct plot_point *point = XPUSH(series->v, series->n);
 
-	point = XPUSH(series->v, series->n);
 	*point = (struct plot_point){ .from_s = from_s, .to_s = to_s };
 	for (int c = 0; c < TOP_COLUMNS; c++)
 		point->value[c] = to_s > from_s && is_amount(c) ? 0 : -1;
@@ -178,7 +177,6 @@ static void keep(void *series)
 	(void)series;
 }
 
-/* Free a recording. */
 void plot_free(struct plot *plot)
 {
 	tdestroy(plot->index, keep);

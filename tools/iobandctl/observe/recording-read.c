@@ -148,7 +148,6 @@ void recording_line_free(struct recording_line *line)
 	*line = (struct recording_line){ .at_ns = 0 };
 }
 
-/* End reading. */
 void recording_reader_close(struct recording_reader *reader)
 {
 	if (reader->stream && reader->stream != stdin)

@@ -302,7 +302,6 @@ int recording_pool(struct recording *recording, const struct ioband_devices *dev
 	return write_line(recording, line);
 }
 
-/* Record the removal of a pool. */
 int recording_gone(struct recording *recording, const char *pool)
 {
 	struct json_object *line = new_line(recording, "gone", sample_clock());

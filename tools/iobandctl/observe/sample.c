@@ -118,7 +118,6 @@ void sample_delta_free(struct sample *delta)
 	latency_free(&delta->latency);
 }
 
-/* Add counters. */
 void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 {
 	sum->ios += part->ios;

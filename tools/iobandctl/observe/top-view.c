@@ -164,9 +164,7 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 		if (sum ? !activity.any[i] : !activity.own[i])
 			continue;
 		row = XPUSH(view->v, view->n);
-		*row = (struct top_row){
-			.group = name_of(devices, groups, group)
-		};
+		*row = (struct top_row){ .group = name_of(devices, groups, group) };
 		strcpy(row->pool, speaker->table.pool);
 		row->value[TOP_WEIGHT] = weight_number(group->weight);
 		row->value[TOP_DUE] = sum ? activity_part_pct(&activity, group) :

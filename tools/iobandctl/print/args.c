@@ -38,9 +38,7 @@ char args_letter(const struct option_spec *spec)
  */
 const struct option_spec *args_option(const struct verb *verb, size_t i)
 {
-	const struct option_spec *const lists[] = {
-		verb->options, verb->shared, common
-	};
+	const struct option_spec *const lists[] = { verb->options, verb->shared, common };
 
 	for (size_t list = 0; list < ARRAY_SIZE(lists); list++) {
 		const struct option_spec *spec = lists[list];
@@ -184,7 +182,6 @@ static void print_columns(const struct verb *verb, bool more, FILE *stream)
 	putc('\n', stream);
 }
 
-/* Print the usage of a verb. */
 void args_usage(const struct verb *verb, FILE *stream)
 {
 	const struct option_spec *spec;

@@ -404,7 +404,6 @@ static void print_args(const char *colour, const char *mark, const char *plain,
 	free(text);
 }
 
-/* Print a line of text. */
 void print_line(const char *fmt, ...)
 {
 	va_list args;

@@ -378,9 +378,7 @@ static void check_lvm(struct findings *findings, const struct ioband_device *dev
 /* Removal by 'iobandctl extract' is intended: a hint is enough. */
 static void check_wish(struct findings *findings, const struct choice *choice)
 {
-	const struct hand_key out = {
-		.device = choice->label, .key = HAND_EXTRACT,
-	};
+	const struct hand_key out = { .device = choice->label, .key = HAND_EXTRACT };
 	const char *path = choice->device.path;
 
 	if (hand_has(&out)) {

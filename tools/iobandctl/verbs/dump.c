@@ -81,7 +81,6 @@ static void dump_pool(const struct ioband_device *speaker)
 	print_line("writes_starved = %llu", (unsigned long long)table->writes_starved);
 }
 
-/* Whether a device of the pool has this mode. */
 static bool has_mode(const struct ioband_devices *devices, const char *pool, const char *mode)
 {
 	for (size_t i = 0; i < devices->n; i++) {

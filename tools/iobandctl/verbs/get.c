@@ -140,9 +140,7 @@ static int print_answer(const struct ioband_device *device, const struct group_r
 int get_group(const struct args *args, int setting)
 {
 	struct ioband_devices devices;
-	struct answer answer = {
-		.args = args, .devices = &devices, .setting = setting,
-	};
+	struct answer answer = { .args = args, .devices = &devices, .setting = setting };
 	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)

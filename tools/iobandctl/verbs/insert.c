@@ -39,9 +39,7 @@ static int insert(const struct settings *settings, const char *spelled, bool for
 			    places.n == 1 ? places.v[0] : spelled);
 	for (size_t i = 0; i < fresh.n; i++) {
 		if (code == EXIT_OK) {
-			hand_clear(&(struct hand_key){
-				.device = fresh.v[i], .key = HAND_EXTRACT,
-			});
+			hand_clear(&(struct hand_key){ .device = fresh.v[i], .key = HAND_EXTRACT });
 			names_add(made, fresh.v[i]);
 			warn(fresh.v[i]);
 		} else {

@@ -84,9 +84,7 @@ static int write_all(const struct metrics *metrics, const char *path)
 
 static int run(const struct args *args)
 {
-	struct metrics metrics = {
-		.openmetrics = args->value[OPTION_OPENMETRICS],
-	};
+	struct metrics metrics = { .openmetrics = args->value[OPTION_OPENMETRICS] };
 	int code = ioband_load(&metrics.devices);
 
 	if (code != EXIT_OK)

@@ -41,13 +41,9 @@ static const enum conf_key keys[SETTINGS] = {
  * Measure "time" needs slices: set slices before it, and remove them after it.  A new
  * mode drops groups, which an undo cannot restore, so the mode comes last.
  */
-static const int to_time[POOL_SETTINGS] = {
-	SLICE, MEASURE, DEPTH, WRITES_STARVED, MODE
-};
+static const int to_time[POOL_SETTINGS] = { SLICE, MEASURE, DEPTH, WRITES_STARVED, MODE };
 
-static const int from_time[POOL_SETTINGS] = {
-	MEASURE, SLICE, DEPTH, WRITES_STARVED, MODE
-};
+static const int from_time[POOL_SETTINGS] = { MEASURE, SLICE, DEPTH, WRITES_STARVED, MODE };
 
 #define GROUP_SAYS							\
 	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops=, latency= and write_latency=, or max=default, min=default"

@@ -286,9 +286,7 @@ static int find_groups(struct watch *watch, const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct watch watch = {
-		.args = args, .json = args->value[OPTION_JSON],
-	};
+	struct watch watch = { .args = args, .json = args->value[OPTION_JSON] };
 	struct ioband_devices devices;
 	uint64_t count;
 	int code = read_interval(args, &watch.interval_s, &count) ?: ioband_load(&devices);

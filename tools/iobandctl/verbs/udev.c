@@ -254,9 +254,7 @@ static int answer_for_other(struct udev_device *found, const struct device *devi
 /* Whether ioband should be inserted; not after 'iobandctl extract' removed it. */
 static bool lacks_ioband(const struct choice *choice)
 {
-	const struct hand_key out = {
-		.device = choice->label, .key = HAND_EXTRACT,
-	};
+	const struct hand_key out = { .device = choice->label, .key = HAND_EXTRACT };
 	struct under under;
 
 	return conf_flag(choice->section, KEY_INSERT) &&

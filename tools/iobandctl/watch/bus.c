@@ -159,7 +159,6 @@ void watch_bus_start(struct watch *watch)
 	}
 }
 
-/* Leave the bus. */
 void watch_bus_free(struct watch *watch)
 {
 	watch->bus = sd_bus_close_unref(watch->bus);

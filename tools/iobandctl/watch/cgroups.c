@@ -358,7 +358,6 @@ void watch_cgroups_retry(struct watch *watch)
 	}
 }
 
-/* Forget all cgroups. */
 void watch_cgroups_free(struct watch *watch)
 {
 	struct subtree *subtree;

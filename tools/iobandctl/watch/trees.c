@@ -47,9 +47,8 @@ static void add_tree(struct watch *watch, const struct ioband_devices *devices,
 		     const struct ioband_device *speaker)
 {
 	bool own = ioband_has_trees(speaker);
-	struct watched_tree *tree;
+	struct watched_tree *tree = XPUSH(watch->trees, watch->n_trees);
 
-	tree = XPUSH(watch->trees, watch->n_trees);
 	*tree = (struct watched_tree){
 		.speaker = xstrdup(speaker->dm->name),
 		.pool = xstrdup(speaker->table.pool),
@@ -221,7 +220,6 @@ void watch_trees_load(struct watch *watch)
 	watch_mark_part(watch, NULL, DUE_ASKED);
 }
 
-/* Forget all trees. */
 void watch_trees_free(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->n_trees; i++) {
@@ -308,9 +306,7 @@ static bool is_by_hand(const struct node *node, const struct watched_tree *tree,
 static bool gave_bound(const struct watch *watch, const struct node *node,
 		       const struct watched_tree *tree, enum bound bound)
 {
-	const struct ioband_preset now = {
-		.bounds = node->sent[tree - watch->trees].bounds,
-	};
+	const struct ioband_preset now = { .bounds = node->sent[tree - watch->trees].bounds };
 	int setting = GROUP_BOUNDS + bound;
 
 	return watch->past.n && bound_is_set(&now.bounds, bound) &&

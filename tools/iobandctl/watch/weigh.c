@@ -47,7 +47,6 @@ void asked_copy(struct asked *asked, const struct asked *other)
 		asked_add(asked, other->v[i].major, other->v[i].minor, other->v[i].weight);
 }
 
-/* Free a request. */
 void asked_free(struct asked *asked)
 {
 	free(asked->v);

@@ -109,15 +109,6 @@ bool plan_gave_pool(const struct plan *plan, const char *pool, enum conf_key key
 	return past_asked_pool(&plan->past, pool, key, now) && !plan_is_by_hand(pool, key);
 }
 
-static bool is_new_pool(const struct plan *plan, const char *pool)
-{
-	for (size_t i = 0; i < plan->devices->n; i++) {
-		if (plan->devices->v[i].dm->table && !strcmp(plan->devices->v[i].table.pool, pool))
-			return false;
-	}
-	return true;
-}
-
 static void forget_hand(const struct plan *plan, const struct change *change)
 {
 	struct hand_key key = {
@@ -129,11 +120,11 @@ static void forget_hand(const struct plan *plan, const struct change *change)
 	case CHANGE_CREATE:
 	case CHANGE_INSERT:
 		hand_clear_device(change->device);
-		if (is_new_pool(plan, change->pool))
+		if (!ioband_in_pool(plan->devices, change->pool))
 			hand_clear_pool(change->pool);
 		return;
 	case CHANGE_MOVE:
-		if (is_new_pool(plan, change->to))
+		if (!ioband_in_pool(plan->devices, change->to))
 			hand_clear_pool(change->to);
 		break;
 	case CHANGE_WEIGHT:

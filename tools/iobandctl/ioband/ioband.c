@@ -70,6 +70,16 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices, c
 	return NULL;
 }
 
+/* Any device of a pool, which has the settings of the pool; NULL if the pool does not exist. */
+const struct ioband_device *ioband_in_pool(const struct ioband_devices *devices, const char *pool)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table && !strcmp(devices->v[i].table.pool, pool))
+			return &devices->v[i];
+	}
+	return NULL;
+}
+
 /*
  * Find an ioband device by any of its names.
  * @devices: all ioband devices

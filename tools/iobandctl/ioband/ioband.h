@@ -39,6 +39,7 @@ struct targets {
 int ioband_load(struct ioband_devices *devices);
 void ioband_free(struct ioband_devices *devices);
 const struct ioband_device *ioband_named(const struct ioband_devices *devices, const char *name);
+const struct ioband_device *ioband_in_pool(const struct ioband_devices *devices, const char *pool);
 const struct ioband_device *ioband_exact(const struct ioband_devices *devices, const char *spelled);
 const struct ioband_device *ioband_over(const struct ioband_devices *devices, const char *spelled);
 const struct ioband_device *ioband_look(const struct ioband_devices *devices, const char *spelled);

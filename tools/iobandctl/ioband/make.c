@@ -175,17 +175,6 @@ bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 	return twice;
 }
 
-/* The table of any device in a pool, which has the pool's settings; NULL for a new pool. */
-static const struct ioband_table *
-pool_table(const struct ioband_devices *devices, const char *pool)
-{
-	for (size_t i = 0; i < devices->n; i++) {
-		if (devices->v[i].dm->table && !strcmp(devices->v[i].table.pool, pool))
-			return &devices->v[i].table;
-	}
-	return NULL;
-}
-
 static bool all_seek(const struct names *disks)
 {
 	char rotational[8];
@@ -221,7 +210,7 @@ static const char *choose_slice(const struct ioband_devices *devices,
 
 	if (asked && strcmp(asked, "auto"))
 		return asked;
-	if (!asked && pool_table(devices, pool))
+	if (!asked && ioband_in_pool(devices, pool))
 		return NULL;
 	return asked || all_seek(disks) ? make_slice_of(disks) : NULL;
 }
@@ -237,7 +226,7 @@ static const char *choose_measure(const struct ioband_devices *devices,
 {
 	const char *slice = settings->slice;
 
-	if (settings->measure || pool_table(devices, pool))
+	if (settings->measure || ioband_in_pool(devices, pool))
 		return settings->measure;
 	return slice && strcmp(slice, "0") && all_seek(disks) ? "time" : NULL;
 }
@@ -249,8 +238,8 @@ static const char *choose_measure(const struct ioband_devices *devices,
 static const char *choose_writes_starved(const struct ioband_devices *devices,
 					 const struct settings *settings, const char *pool)
 {
-	const struct ioband_table *table = pool_table(devices, pool);
-	uint64_t has = table ? table->writes_starved : IOBAND_WRITES_STARVED_DEFAULT;
+	const struct ioband_device *member = ioband_in_pool(devices, pool);
+	uint64_t has = member ? member->table.writes_starved : IOBAND_WRITES_STARVED_DEFAULT;
 	const char *asked = settings->writes_starved;
 
 	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;

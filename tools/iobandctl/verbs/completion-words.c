@@ -50,9 +50,7 @@ static int add_words(const char *kind, struct names *words)
 	struct ioband_devices devices;
 	int code = ioband_load(&devices);
 
-	if (code != EXIT_OK)
-		return code;
-	if (!strcmp(kind, "GROUP"))
+	if (code == EXIT_OK && !strcmp(kind, "GROUP"))
 		code = add_all_groups(&devices, words);
 	for (size_t i = 0; i < devices.n && strcmp(kind, "GROUP"); i++) {
 		const struct ioband_device *device = &devices.v[i];

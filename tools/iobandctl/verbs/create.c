@@ -7,15 +7,15 @@ static int run(const struct args *args)
 {
 	const char *name = args->operand[0];
 	struct names made = { .n = 0 };
-	struct ioband_devices devices;
+	struct ioband_devices devices = { .n = 0 };
 	struct settings settings;
 	struct device device;
-	int code = make_check_name(name) ?: made_settings(args, &settings) ?: ioband_load(&devices);
+	int code = make_check_name(name) ?:
+		   made_settings(args, &settings) ?:
+		   ioband_load(&devices) ?:
+		   device_resolve(args->operand[1], &device) ?:
+		   make_device(&devices, &settings, name, &device);
 
-	if (code != EXIT_OK)
-		return code;
-	code = device_resolve(args->operand[1], &device) ?:
-	       make_device(&devices, &settings, name, &device);
 	ioband_free(&devices);
 	if (code != EXIT_OK)
 		return code;

@@ -292,12 +292,9 @@ static int dump_all(const struct ioband_devices *devices)
 static int run(const struct args *args)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?: dump_all(&devices);
 
 	(void)args;
-	if (code != EXIT_OK)
-		return code;
-	code = dump_all(&devices);
 	ioband_free(&devices);
 	return code;
 }

@@ -246,18 +246,16 @@ static int explain_all(struct question *question, const struct targets *speakers
 
 static int run(const struct args *args)
 {
-	struct question question = { .spelled = args->operand[0] };
+	struct ioband_devices devices = { .n = 0 };
+	struct question question = { .devices = &devices, .spelled = args->operand[0] };
 	struct targets speakers = { .n = 0 };
-	struct ioband_devices devices;
 	struct finder finder = { .devices = &devices };
 	double seconds = INTERVAL_S;
-	int code = interval_of(args, &seconds) ?: ioband_load(&devices);
+	int code = interval_of(args, &seconds) ?:
+		   ioband_load(&devices) ?:
+		   ioband_scope(&devices, args, &question.scope) ?:
+		   group_find(&finder, question.spelled, &question.scope, &question.ref);
 
-	if (code != EXIT_OK)
-		return code;
-	question.devices = &devices;
-	code = ioband_scope(&devices, args, &question.scope) ?:
-	       group_find(&finder, question.spelled, &question.scope, &question.ref);
 	if (code == EXIT_OK) {
 		ioband_pools(&devices, &question.scope, &speakers);
 		code = explain_all(&question, &speakers, seconds, args->value[OPTION_JSON]);

@@ -141,11 +141,8 @@ int get_group(const struct args *args, int setting)
 {
 	struct ioband_devices devices;
 	struct answer answer = { .args = args, .devices = &devices, .setting = setting };
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?: group_visit(&devices, args, print_answer, &answer);
 
-	if (code != EXIT_OK)
-		return code;
-	code = group_visit(&devices, args, print_answer, &answer);
 	if (answer.table) {
 		if (!args->value[OPTION_JSON] && !answer.has_write_latency)
 			print_hide(answer.table, BOUND_TEXTS + WRITE_LATENCY);
@@ -213,11 +210,8 @@ static int print_pools(const struct ioband_devices *devices, const struct args *
 int get_pools(const struct args *args)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?: print_pools(&devices, args);
 
-	if (code != EXIT_OK)
-		return code;
-	code = print_pools(&devices, args);
 	ioband_free(&devices);
 	return code;
 }

@@ -150,13 +150,12 @@ static int check_weights(const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices = { .n = 0 };
 	struct scope scope;
-	int code = check_weights(args) ?: ioband_load(&devices);
+	int code = check_weights(args) ?:
+		   ioband_load(&devices) ?:
+		   ioband_scope(&devices, args, &scope);
 
-	if (code != EXIT_OK)
-		return code;
-	code = ioband_scope(&devices, args, &scope);
 	if (code == EXIT_OK && args->value[OPTION_WEIGHTS])
 		code = weights_save(&devices, &scope, args->value[OPTION_JSON]);
 	else if (code == EXIT_OK)

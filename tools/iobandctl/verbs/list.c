@@ -94,11 +94,10 @@ int list_print(const struct ioband_device *devices, size_t n)
 static int run(const struct args *args)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?:
+		   print_devices(print_asked("devices", columns, COLUMNS, args), devices.v,
+				 devices.n);
 
-	if (code != EXIT_OK)
-		return code;
-	code = print_devices(print_asked("devices", columns, COLUMNS, args), devices.v, devices.n);
 	ioband_free(&devices);
 	return code;
 }

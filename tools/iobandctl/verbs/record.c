@@ -113,11 +113,8 @@ static int look_at_all(struct record *record, const struct ioband_devices *devic
 static int look(struct record *record)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?: look_at_all(record, &devices);
 
-	if (code != EXIT_OK)
-		return code;
-	code = look_at_all(record, &devices);
 	ioband_free(&devices);
 	return code;
 }
@@ -195,14 +192,12 @@ static int write_all(struct record *record, const char *path)
 static int run(const struct args *args)
 {
 	struct record record = { .interval_s = INTERVAL_S };
-	struct ioband_devices devices;
+	struct ioband_devices devices = { .n = 0 };
 	int code = interval_of(args, &record.interval_s) ?:
 		   interval_duration_of(args, &record.duration_s) ?:
-		   ioband_load(&devices);
+		   ioband_load(&devices) ?:
+		   find_pools(&record, args, &devices);
 
-	if (code != EXIT_OK)
-		return code;
-	code = find_pools(&record, args, &devices);
 	ioband_free(&devices);
 	code = code ?: write_all(&record, args->value[OPTION_OUTPUT]);
 	names_free(&record.only);

@@ -72,13 +72,11 @@ static int resize(const struct args *args, const char *spelled, struct names *re
 	const struct ioband_device *device;
 	struct ioband_devices devices;
 	uint64_t sectors = 0;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?:
+		   ioband_find(&devices, spelled, &device) ?:
+		   find_size(device, &sectors) ?:
+		   resize_device(device, sectors);
 
-	if (code != EXIT_OK)
-		return code;
-	code = ioband_find(&devices, spelled, &device) ?:
-	       find_size(device, &sectors) ?:
-	       resize_device(device, sectors);
 	if (code == EXIT_OK) {
 		names_add(resized, device->dm->name);
 		if (!args->value[OPTION_JSON])

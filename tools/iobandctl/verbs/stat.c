@@ -286,15 +286,16 @@ static int find_groups(struct watch *watch, const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct watch watch = { .args = args, .json = args->value[OPTION_JSON] };
-	struct ioband_devices devices;
+	struct ioband_devices devices = { .n = 0 };
+	struct watch watch = {
+		.args = args, .devices = &devices, .json = args->value[OPTION_JSON],
+	};
 	uint64_t count;
-	int code = read_interval(args, &watch.interval_s, &count) ?: ioband_load(&devices);
+	int code = read_interval(args, &watch.interval_s, &count) ?:
+		   ioband_load(&devices) ?:
+		   ioband_scope(&devices, args, &watch.scope) ?:
+		   find_groups(&watch, args);
 
-	if (code != EXIT_OK)
-		return code;
-	watch.devices = &devices;
-	code = ioband_scope(&devices, args, &watch.scope) ?: find_groups(&watch, args);
 	ioband_pools(&devices, &watch.scope, &watch.speakers);
 	watch.before = xcalloc(watch.speakers.n, sizeof(*watch.before));
 	if (code == EXIT_OK)

@@ -78,11 +78,8 @@ static int run(const struct args *args)
 	struct targets chosen = { .n = 0 };
 	struct ioband_devices devices;
 	struct table *table;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?: choose(&devices, args, &chosen);
 
-	if (code != EXIT_OK)
-		return code;
-	code = choose(&devices, args, &chosen);
 	if (code == EXIT_OK) {
 		table = print_table("status", columns, COLUMNS, args->value[OPTION_JSON]);
 		for (size_t i = 0; i < chosen.n; i++)

@@ -59,17 +59,16 @@ static int print(const struct args *args, const struct device *device, const cha
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices = { .n = 0 };
 	struct settings settings;
 	struct device device;
 	char *words = NULL;
-	int code = made_settings(args, &settings) ?: ioband_load(&devices);
+	int code = made_settings(args, &settings) ?:
+		   ioband_load(&devices) ?:
+		   device_resolve(args->operand[0], &device) ?:
+		   make_line(&devices, &settings, &device, &words) ?:
+		   print(args, &device, words);
 
-	if (code != EXIT_OK)
-		return code;
-	code = device_resolve(args->operand[0], &device) ?:
-	       make_line(&devices, &settings, &device, &words) ?:
-	       print(args, &device, words);
 	free(words);
 	ioband_free(&devices);
 	return code;

@@ -78,15 +78,13 @@ static int wrap(const struct args *args, const struct settings *settings,
 	struct ioband_devices devices;
 	char name[NAME_SIZE];
 	struct device device;
-	int code = ioband_load(&devices);
+	int code = ioband_load(&devices) ?:
+		   device_resolve(spelled, &device) ?:
+		   check_wrapped(&devices, spelled, &device) ?:
+		   check_use(&device) ?:
+		   choose_name(args, &device, name) ?:
+		   make_device(&devices, settings, name, &device);
 
-	if (code != EXIT_OK)
-		return code;
-	code = device_resolve(spelled, &device) ?:
-	       check_wrapped(&devices, spelled, &device) ?:
-	       check_use(&device) ?:
-	       choose_name(args, &device, name) ?:
-	       make_device(&devices, settings, name, &device);
 	if (code == EXIT_OK) {
 		names_add(made, name);
 		warn(&device, name);

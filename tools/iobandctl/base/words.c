@@ -355,6 +355,20 @@ const char *text_after(const char *text, const char *prefix)
 	return text && !strncmp(text, prefix, length) ? text + length : NULL;
 }
 
+bool text_is_in(const char *text, const char *const *words)
+{
+	while (*words && strcmp(text, *words))
+		words++;
+	return *words;
+}
+
+bool text_begins_in(const char *text, const char *const *prefixes)
+{
+	while (*prefixes && !text_after(text, *prefixes))
+		prefixes++;
+	return *prefixes;
+}
+
 /*
  * Shorten a span for an error message.
  * @buffer: receives its beginning

@@ -27,6 +27,12 @@ char *text_utf8(const char *text);
 char *text_visible(const char *text, bool ascii);
 char *text_json(const char *json);
 const char *text_after(const char *text, const char *prefix);
+bool text_is_in(const char *text, const char *const *words);
+bool text_begins_in(const char *text, const char *const *prefixes);
 const char *span_show(struct span span, char buffer[48]);
+
+/* Whether a text is one of these words, or begins with one of them. */
+#define text_is(text, ...) text_is_in(text, (const char *const []){ __VA_ARGS__, NULL })
+#define text_begins(text, ...) text_begins_in(text, (const char *const []){ __VA_ARGS__, NULL })
 
 #endif

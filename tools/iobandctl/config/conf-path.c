@@ -25,16 +25,10 @@
  */
 bool conf_is_cgroup(const struct conf_section *group)
 {
-	static const char *const others[] = { "uid:", "gid:", "pid:", "pgrp:" };
 	const char *text = conf_group(group);
 
-	if (group->kind != CONF_GROUP)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		if (text_after(text, others[i]))
-			return false;
-	}
-	return strcmp(text, "root") && strcmp(text, "/");
+	return group->kind == CONF_GROUP && !text_is(text, "root", "/") &&
+	       !text_begins(text, "uid:", "gid:", "pid:", "pgrp:");
 }
 
 /* The byte of the escape \ooo at @text, or -1. */

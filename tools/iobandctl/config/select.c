@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/words.h"
 #include "config/select.h"
+#include "host/use.h"
 #include "ioband/name.h"
 #include "ioband/under.h"
 #include "kernel/dm.h"
@@ -75,10 +76,8 @@ static void describe_mapped(struct udev_device *found, struct subject *subject)
 	const char *name = udev_device_get_sysattr_value(found, "dm/name");
 	const char *group = udev_device_get_property_value(found, "DM_VG_NAME");
 	const char *volume = udev_device_get_property_value(found, "DM_LV_NAME");
-	const char *passed_over =
-		udev_device_get_property_value(found, "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
 
-	subject->passed_over = passed_over && !strcmp(passed_over, "1");
+	subject->passed_over = use_is_set(found, "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
 	if (name) {
 		snprintf(subject->mapper, sizeof(subject->mapper), "%s", name);
 		subject->known.mapper = subject->mapper;
@@ -116,15 +115,11 @@ static bool is_rotational(struct udev_device *found)
 /* Check whether patterns can select the device. */
 static bool is_suitable(struct udev_device *found, const char *type)
 {
-	static const char *const never[] = { "rom", "floppy", "ram", "ioband" };
 	const char *hidden = udev_device_get_sysattr_value(found, "hidden");
 	const char *size = udev_device_get_sysattr_value(found, "size");
 
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
-		if (!strcmp(type, never[i]))
-			return false;
-	}
-	return size && strcmp(size, "0") && !(hidden && !strcmp(hidden, "1"));
+	return !text_is(type, "rom", "floppy", "ram", "ioband") && size && strcmp(size, "0") &&
+	       !(hidden && !strcmp(hidden, "1"));
 }
 
 /* udev's properties with serial numbers; SCSI disks have several.  lsblk reads the same. */
@@ -353,17 +348,8 @@ int select_devices(const struct conf *conf, char *const *only, int n_only, struc
  */
 bool select_is_lasting(const char *link)
 {
-	static const char *const not[] = {
-		"/dev/disk/by-uuid/", "/dev/disk/by-label/",
-		"/dev/disk/by-diskseq/",
-		"/dev/disk/by-id/lvm-pv-uuid-",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (text_after(link, not[i]))
-			return false;
-	}
-	return true;
+	return !text_begins(link, "/dev/disk/by-uuid/", "/dev/disk/by-label/",
+			    "/dev/disk/by-diskseq/", "/dev/disk/by-id/lvm-pv-uuid-");
 }
 
 /*

@@ -47,21 +47,15 @@ static bool is_pathless(const struct device *device, const char *label, struct b
 /* SCSI and NVMe devices in these states leave requests in the queue. */
 static bool is_queueing(const struct device *device, const char *label, struct blockage *found)
 {
-	static const char *const states[] = {
-		"blocked", "created-block", "quiesce", "connecting", "resetting",
-	};
 	char state[32] = "";
 
 	device_attribute(device->major, device->minor, "device/state", state, sizeof(state));
-	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
-		if (strcmp(state, states[i]))
-			continue;
-		problem_set(&found->why, "%s is in state '%s', and queues I/O until that ends",
-			    label, state);
-		problem_set(&found->remedy, "see the kernel log about its connection");
-		return true;
-	}
-	return false;
+	if (!text_is(state, "blocked", "created-block", "quiesce", "connecting", "resetting"))
+		return false;
+	problem_set(&found->why, "%s is in state '%s', and queues I/O until that ends", label,
+		    state);
+	problem_set(&found->remedy, "see the kernel log about its connection");
+	return true;
 }
 
 /*

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/records.h"
 #include "base/roots.h"
@@ -110,26 +111,18 @@ static bool is_same_file(const struct stat *one, const struct stat *other)
 	       one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
 }
 
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 static int wait_for(const struct lock *lock, const struct patience *patience,
 		    struct stat *held, int *fd)
 {
-	long long now = now_ms(), since = now;
-	long long end = now + patience->most_s * 1000LL;
+	uint64_t now = clock_ms(), since = now;
+	uint64_t end = now + patience->most_s * 1000LL;
 	int error = -EWOULDBLOCK;
 	struct stat found;
 
 	while (error == -EWOULDBLOCK && now < end && now < since + patience->idle_s * 1000LL) {
 		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_MS * 1000000L }, NULL);
 		error = try_lock(lock, fd, &found);
-		now = now_ms();
+		now = clock_ms();
 		if (error && error != -EWOULDBLOCK)
 			break;
 		if (!error || !is_same_file(held, &found)) {

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/infile.h"
 #include "base/words.h"
 #include "host/reach.h"
@@ -46,14 +47,6 @@ struct reply {
 	int error;	/* as the action returned it */
 	uint64_t answer[REACH_ANSWER_SIZE / sizeof(uint64_t)];
 };
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
-}
 
 static void work(int fd, reach_action act, const void *argument)
 {
@@ -87,13 +80,13 @@ static bool is_runnable(pid_t child)
 }
 
 /* @child: 0 if it has not begun yet. */
-static bool await(int fd, pid_t child, long begun_ms)
+static bool await(int fd, pid_t child, uint64_t begun_ms)
 {
 	struct pollfd input = { .fd = fd, .events = POLLIN };
-	long runnable_ms = now_ms();
+	uint64_t runnable_ms = clock_ms();
 
 	while (poll(&input, 1, LOOK_MS) <= 0) {
-		const long ms = now_ms();
+		const uint64_t ms = clock_ms();
 
 		if (!child || is_runnable(child))
 			runnable_ms = ms;
@@ -105,7 +98,7 @@ static bool await(int fd, pid_t child, long begun_ms)
 
 static int receive(int fd, void *answer, size_t size)
 {
-	const long begun_ms = now_ms();
+	const uint64_t begun_ms = clock_ms();
 	struct reply reply;
 	pid_t child = 0;
 

@@ -169,7 +169,8 @@ bool use_of_device(const struct device *device, struct problem *use)
 	return is_used(device, use) || has_used_partition(device, use);
 }
 
-static bool is_set(struct udev_device *found, const char *property)
+/* Check whether udev has set a property to 1. */
+bool use_is_set(struct udev_device *found, const char *property)
 {
 	const char *value = udev_device_get_property_value(found, property);
 
@@ -187,7 +188,8 @@ static bool is_set(struct udev_device *found, const char *property)
  */
 bool use_as_path(struct udev_device *found, struct problem *use)
 {
-	bool is = is_set(found, "DM_MULTIPATH_DEVICE_PATH") && !is_set(found, "IOBAND_WRAP");
+	bool is = use_is_set(found, "DM_MULTIPATH_DEVICE_PATH") &&
+		  !use_is_set(found, "IOBAND_WRAP");
 
 	if (is)
 		problem_set(use,

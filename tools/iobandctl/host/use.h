@@ -10,6 +10,7 @@
 struct udev_device;
 
 bool use_of_device(const struct device *device, struct problem *use);
+bool use_is_set(struct udev_device *found, const char *property);
 bool use_as_path(struct udev_device *found, struct problem *use);
 bool use_as_part(const struct device *device, struct problem *use);
 bool use_by_process(const struct device *device, bool writes, struct problem *use);

@@ -137,8 +137,6 @@ int gone_drop(struct udev *udev, const char *gone)
 	struct ioband_devices devices;
 	int code = ioband_load(&devices);
 
-	if (code != EXIT_OK)
-		return code;
 	for (size_t i = 0; i < devices.n; i++) {
 		if (is_orphan(udev, &devices.v[i], gone))
 			code = first_failure(code, drop(&devices.v[i]));

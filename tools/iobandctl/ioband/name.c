@@ -20,19 +20,10 @@
  */
 bool name_is_lasting(const char *link)
 {
-	static const char *const not[] = {
-		"dm-", "lvm-pv-uuid-", "md-uuid-", "nvme-eui.", "nvme-nvme.",
-		"nvme-uuid.", "wwn-",
-	};
 	const char *name = text_after(link, BY_ID);
 
-	if (!name)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (text_after(name, not[i]))
-			return false;
-	}
-	return true;
+	return name && !text_begins(name, "dm-", "lvm-pv-uuid-", "md-uuid-", "nvme-eui.",
+				    "nvme-nvme.", "nvme-uuid.", "wwn-");
 }
 
 /* Find the first of the device's links by id. */

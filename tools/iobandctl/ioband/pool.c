@@ -113,11 +113,5 @@ bool pool_is_kernels(const char *name)
  */
 bool pool_disk_seeks(const char *name, const char *rotational)
 {
-	static const char *const virtual[] = { "vd", "xvd" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(virtual); i++) {
-		if (text_after(name, virtual[i]))
-			return false;
-	}
-	return !strcmp(rotational, "1");
+	return !text_begins(name, "vd", "xvd") && !strcmp(rotational, "1");
 }

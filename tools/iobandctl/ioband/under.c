@@ -230,14 +230,9 @@ enum fit { FITS, FITS_BELOW, FITS_NOT };
  */
 static enum fit fit_of(const struct mapped_target *target)
 {
-	static const char *const forward[] = {
-		"linear", "striped", "snapshot-origin", "delay", "flakey",
-		"error", "zero", "thin",
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(forward); i++) {
-		if (!strcmp(target->type, forward[i]))
-			return FITS;
-	}
+	if (text_is(target->type, "linear", "striped", "snapshot-origin", "delay", "flakey",
+		    "error", "zero", "thin"))
+		return FITS;
 	if (!strcmp(target->type, "snapshot"))
 		return FITS_BELOW;
 	if (strcmp(target->type, "crypt"))

@@ -49,19 +49,11 @@ bool swap_same(const struct mapped_table *left, const struct mapped_table *right
 	return same;
 }
 
-static bool uses(const char *name, const struct mapped_table *table)
+static bool has(const char *name, const struct mapped_table *table,
+		int (*read)(const char *name, struct mapped_table *table))
 {
 	struct mapped_table found;
-	bool same = !mapper_table(name, &found) && swap_same(table, &found);
-
-	mapper_table_free(&found);
-	return same;
-}
-
-static bool awaits(const char *name, const struct mapped_table *table)
-{
-	struct mapped_table found;
-	bool same = !mapper_waiting(name, &found) && swap_same(table, &found);
+	bool same = !read(name, &found) && swap_same(table, &found);
 
 	mapper_table_free(&found);
 	return same;
@@ -70,7 +62,7 @@ static bool awaits(const char *name, const struct mapped_table *table)
 /* Clear the loaded table unless it is another program's. */
 static int refuse(const struct swap *swap, const char *what, struct problem *problem)
 {
-	int error = awaits(swap->name, swap->loaded) ? mapper_clear(swap->name) : 0;
+	int error = has(swap->name, swap->loaded, mapper_waiting) ? mapper_clear(swap->name) : 0;
 
 	if (error)
 		problem_set(problem,
@@ -91,9 +83,9 @@ static int check(const struct swap *swap, struct problem *problem)
 	}
 	if (state.suspended)
 		return refuse(swap, "suspended it", problem);
-	if (!uses(swap->name, swap->own))
+	if (!has(swap->name, swap->own, mapper_table))
 		return refuse(swap, "given it another table", problem);
-	if (!awaits(swap->name, swap->loaded))
+	if (!has(swap->name, swap->loaded, mapper_waiting))
 		return refuse(swap, "replaced the table that was loaded for it", problem);
 	return 0;
 }
@@ -108,7 +100,7 @@ static int recover(const struct swap *swap)
 		return -ENXIO;
 	if (!state.suspended)
 		return state.loaded ? mapper_clear(swap->name) : 0;
-	if (uses(swap->name, swap->own))
+	if (has(swap->name, swap->own, mapper_table))
 		error = state.loaded ? mapper_clear(swap->name) : 0;
 	else
 		error = mapper_load(swap->name, swap->own, swap->read_only);
@@ -129,7 +121,7 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 	else if (state.loaded)
 		problem_set(problem, "%s; a table waits for its next resume: 'dmsetup clear %s'",
 			    reason, swap->name);
-	else if (left || !uses(swap->name, swap->own))
+	else if (left || !has(swap->name, swap->own, mapper_table))
 		problem_set(problem, "%s; it has not got its table back, see 'dmsetup table %s'",
 			    reason, swap->name);
 	else

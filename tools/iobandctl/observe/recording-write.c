@@ -146,14 +146,6 @@ static int open_file(struct recording *recording, const char *path)
 	return fail(EXIT_IN_USE, "%s is there already; name another file, or remove it", path);
 }
 
-static uint64_t unix_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /*
  * Begin a recording.
  * @recording: the result, for recording_close() after success
@@ -177,7 +169,7 @@ int recording_create(struct recording *recording, const char *path, double inter
 	head = made(json_object_new_object());
 	put_text(head, "type", RECORDING_TYPE);
 	put_number(head, "version", RECORDING_VERSION);
-	put_number(head, "begun_ns", unix_ns());
+	put_number(head, "begun_ns", clock_ns(CLOCK_REALTIME));
 	put_number(head, "interval_ns", interval_s * NS_PER_S);
 	code = write_line(recording, head);
 	if (code != EXIT_OK)

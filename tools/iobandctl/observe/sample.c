@@ -11,10 +11,7 @@
 /* The time of samples.  Return: nanoseconds of the monotonic clock. */
 uint64_t sample_clock(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /*

@@ -2,10 +2,9 @@
 #ifndef IOBANDCTL_SAMPLE_H
 #define IOBANDCTL_SAMPLE_H
 
+#include "base/clock.h"
 #include "ioband/ioband.h"
 #include "kernel/parse.h"
-
-#define NS_PER_S 1000000000ULL
 
 /* The counters of a pool at one moment. */
 struct sample {

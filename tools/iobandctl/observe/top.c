@@ -189,10 +189,7 @@ int top_refresh(struct top *top, struct top_view *view)
 	if (top->input)
 		return replay(top, view);
 	*view = (struct top_view){ .n = 0 };
-	code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = ioband_scope(&devices, top->args, &scope);
+	code = ioband_load(&devices) ?: ioband_scope(&devices, top->args, &scope);
 	if (code == EXIT_OK) {
 		ioband_pools(&devices, &scope, &speakers);
 		code = look(top, view, &devices, &speakers);

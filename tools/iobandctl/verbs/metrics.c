@@ -40,10 +40,8 @@ static int take_samples(struct metrics *metrics)
 static void look_around(struct metrics *metrics)
 {
 	unsigned int version[3];
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	metrics->now_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+	metrics->now_ns = clock_ns(CLOCK_REALTIME);
 	metrics->is_watched = past_is_watched();
 	if (mapper_target_version(version))
 		snprintf(metrics->target_version, sizeof(metrics->target_version), "%u.%u.%u",

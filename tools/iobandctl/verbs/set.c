@@ -538,11 +538,8 @@ static int load_and_change(struct wish *wish, bool of_pool)
 	struct ioband_devices devices;
 	int code = ioband_load(&devices);
 
-	if (code != EXIT_OK)
-		return code;
 	wish->devices = &devices;
-	code = of_pool ? find_pool(wish) : find_trees(wish);
-	code = code ?: change(wish);
+	code = code ?: (of_pool ? find_pool(wish) : find_trees(wish)) ?: change(wish);
 	free(wish->v);
 	ioband_free(&devices);
 	return code;

@@ -188,14 +188,6 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	return false;
 }
 
-/* Only the unit reverts an earlier decision of the rules. */
-static bool is_decided(struct udev_device *found)
-{
-	const char *value = udev_device_get_property_value(found, WRAP);
-
-	return value && !strcmp(value, "1");
-}
-
 /* "insert = yes" prevents wrapping; for a disk this is probably a mistake. */
 static void warn_of_insert(const struct conf *conf, const struct choice *choice)
 {
@@ -213,8 +205,9 @@ static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
 
 	if (!conf->n_files || !select_event(conf, found, &choice))
 		return false;
+	/* Only the unit reverts an earlier decision of the rules. */
 	if (!conf_flag(choice.section, KEY_INSERT))
-		return is_decided(found) || is_free(found, &choice);
+		return use_is_set(found, WRAP) || is_free(found, &choice);
 	if (!text_after(udev_device_get_sysname(found), "dm-"))
 		warn_of_insert(conf, &choice);
 	return false;
@@ -306,7 +299,7 @@ static int answer_for_below(struct udev *udev, const struct device *ours,
 		slave = udev_of(udev, &below);
 	else
 		print_line(LOST "=1");
-	if (slave && is_decided(slave)) {
+	if (slave && use_is_set(slave, WRAP)) {
 		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
 		print_links(slave, is_wanted, suffix);
 	}

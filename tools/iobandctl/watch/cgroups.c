@@ -25,6 +25,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/words.h"
 #include "config/delegated.h"
 #include "watch/state.h"
 
@@ -45,14 +47,6 @@
 #define LISTED_A_STEP 64
 
 #define POLL_US (WATCH_POLL_S * 1000000ULL)
-
-static uint64_t clock_us(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
-}
 
 /* Return: NULL if it has gone, even if another has its path now. */
 static DIR *open_node(const struct watch *watch, const struct node *node)
@@ -123,7 +117,7 @@ static void arm_poll(struct watch *watch)
 
 	if (sd_event_source_get_enabled(watch->poll, &enabled) < 0 || enabled != SD_EVENT_OFF)
 		return;
-	sd_event_source_set_time(watch->poll, clock_us(CLOCK_MONOTONIC) + POLL_US);
+	sd_event_source_set_time(watch->poll, clock_ns(CLOCK_MONOTONIC) / 1000 + POLL_US);
 	sd_event_source_set_enabled(watch->poll, SD_EVENT_ONESHOT);
 }
 
@@ -208,13 +202,8 @@ static unsigned int due_of(const struct inotify_event *event)
 		return event->mask & IN_ISDIR ? DUE_CHILDREN : 0;
 	if (!strcmp(event->name, "cgroup.subtree_control"))
 		return DUE_CONTROL;
-	if (!strcmp(event->name, "io.weight") ||
-	    !strcmp(event->name, "io.bfq.weight") ||
-	    !strcmp(event->name, "io.prio.class") ||
-	    !strcmp(event->name, "io.latency") ||
-	    !strcmp(event->name, "io.max"))
-		return DUE_ASKED;
-	return 0;
+	return text_is(event->name, "io.weight", "io.bfq.weight", "io.prio.class", "io.latency",
+		       "io.max") ? DUE_ASKED : 0;
 }
 
 static void handle(struct part *part, const struct inotify_event *event)
@@ -252,15 +241,15 @@ static int on_round(sd_event_source *source, uint64_t now, void *data)
 {
 	struct part *part = data;
 	bool is_own = part == &part->watch->parts[PART_OWN];
-	uint64_t began = clock_us(CLOCK_PROCESS_CPUTIME_ID), rest;
+	uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000, rest;
 
 	(void)now;
 	read_events(part);
 	serve(part->watch, part, is_own ? UINT_MAX : STEPS_MAX);
-	rest = (clock_us(CLOCK_PROCESS_CPUTIME_ID) - began) * REST;
+	rest = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000 - began) * REST;
 	if (is_own || rest < PAUSE_US)
 		rest = PAUSE_US;
-	part->next_us = clock_us(CLOCK_MONOTONIC) + rest;
+	part->next_us = clock_ns(CLOCK_MONOTONIC) / 1000 + rest;
 	sd_event_source_set_time(source, part->next_us);
 	sd_event_source_set_enabled(source, TAILQ_EMPTY(&part->turns) ?
 						    SD_EVENT_OFF :

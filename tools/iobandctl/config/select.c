@@ -146,8 +146,7 @@ static bool describe(struct udev_device *found, struct subject *subject)
 		subject->known.serial[i] = udev_device_get_property_value(found, serials[i]);
 	snprintf(subject->device.path, sizeof(subject->device.path), "%s%s",
 		 subject->known.mapper ? "/dev/mapper/" : "",
-		 subject->known.mapper ? subject->known.mapper :
-		 subject->paths[0]);
+		 subject->known.mapper ? subject->known.mapper : subject->paths[0]);
 	return true;
 }
 
@@ -218,8 +217,7 @@ static bool choose(const struct conf *conf, const struct subject *subject, struc
 	choice->device = subject->device;
 	choice->passed_over = subject->passed_over;
 	snprintf(choice->label, sizeof(choice->label), "%s",
-		 subject->known.mapper ? subject->known.mapper :
-					 subject->known.kernel);
+		 subject->known.mapper ? subject->known.mapper : subject->known.kernel);
 	return choice->section;
 }
 

@@ -224,8 +224,7 @@ bool use_as_part(const struct device *device, struct problem *use)
 
 	if (udev)
 		found = udev_device_new_from_devnum(udev, 'b',
-						    makedev(device->major,
-							    device->minor));
+						    makedev(device->major, device->minor));
 	if (found)
 		is = is || use_as_path(found, use);
 	udev_device_unref(found);
@@ -493,8 +492,7 @@ bool use_by_process(const struct device *device, bool writes, struct problem *us
 
 	while (processes && !found && (entry = readdir(processes)))
 		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-			check_process(processes, entry->d_name, device, writes,
-				      use);
+			check_process(processes, entry->d_name, device, writes, use);
 	if (processes)
 		closedir(processes);
 	return found;

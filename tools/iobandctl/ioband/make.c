@@ -79,8 +79,7 @@ int settings_check(const struct settings *settings)
 	code = code ?: check_word("mode", settings->mode) ?:
 	       check_word("measure", settings->measure);
 	if (code == EXIT_OK && settings->weight && !weight_of(settings->weight))
-		code = fail(EXIT_USAGE,
-			    "--weight '%s': it is a number from 1 to %u, or idle",
+		code = fail(EXIT_USAGE, "--weight '%s': it is a number from 1 to %u, or idle",
 			    settings->weight, IOBAND_WEIGHT_MAX);
 	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
 		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS, settings->depth);
@@ -126,17 +125,15 @@ static void find_above(const struct device *device, struct names *above)
 	names_free(&next);
 }
 
-static bool finds_pool(const struct ioband_devices *devices,
-		       const struct names *others, const char *where,
-		       const char *pool, struct problem *why)
+static bool finds_pool(const struct ioband_devices *devices, const struct names *others,
+		       const char *where, const char *pool, struct problem *why)
 {
 	for (size_t i = 0; i < others->n; i++) {
 		const struct ioband_device *other = ioband_named(devices, others->v[i]);
 
 		if (!other || !other->dm->table || strcmp(other->table.pool, pool))
 			continue;
-		problem_set(why,
-			    "ioband device %s, which is %s, is in pool %s already",
+		problem_set(why, "ioband device %s, which is %s, is in pool %s already",
 			    other->dm->name, where, pool);
 		return true;
 	}
@@ -246,9 +243,8 @@ static const char *choose_writes_starved(const struct ioband_devices *devices,
 }
 
 /* Choose the pool and the settings of the table line, as given or by the disks below. */
-static int choose_pool(const struct ioband_devices *devices,
-		       const struct device *device, char pool[IOBAND_POOL_SIZE],
-		       struct settings *settings)
+static int choose_pool(const struct ioband_devices *devices, const struct device *device,
+		       char pool[IOBAND_POOL_SIZE], struct settings *settings)
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 	struct problem why;

@@ -166,8 +166,7 @@ static void say_brake(const struct explanation *it, FILE *text)
 
 	fprintf(text,
 		"A latency target throttles it: %s get %s/s in all for now, for %s, where %s took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
-		braking->of_pool ? "writes in the pool" :
-				   "the throttled groups",
+		braking->of_pool ? "writes in the pool" : "the throttled groups",
 		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
 		braking->bound == LATENCY ? "reads" : "synchronous writes",
@@ -209,8 +208,7 @@ static void say_minimum(const struct explanation *it, FILE *text)
 	else
 		fprintf(text, "The minimum of %s, above it, is what that gets (%s)",
 			name_of(group), rate);
-	fprintf(text,
-		", more than weights give: at %u of %u looks it had I/O held.  ",
+	fprintf(text, ", more than weights give: at %u of %u looks it had I/O held.  ",
 		it->held_looks, it->looks);
 	if (group == explained(it))
 		fprintf(text,

@@ -462,10 +462,8 @@ static void write_histograms(const struct all_series *all, bool wait, const stru
 
 		for (int op = 0; latency && op < OPS; op++)
 			write_buckets(name, series->labels, op,
-				      wait ? latency->wait[op] :
-					     latency->service[op],
-				      wait ? latency->wait_ns[op] :
-					     latency->service_ns[op],
+				      wait ? latency->wait[op] : latency->service[op],
+				      wait ? latency->wait_ns[op] : latency->service_ns[op],
 				      page->stream);
 	}
 }

@@ -210,8 +210,7 @@ void plot_script(const struct plot *plot, struct plot_series *const *series, siz
 			continue;
 		if (!--left)
 			fprintf(stream, "set xlabel '%s since then'\n",
-				plot->end_s <= SECONDS_MOST ? "seconds" :
-				"time");
+				plot->end_s <= SECONDS_MOST ? "seconds" : "time");
 		print_panel(plot, series, n, &panels[w], stream);
 		fputs("unset key\n", stream);
 	}

@@ -38,8 +38,7 @@ static bool is_ours(const char *uuid)
 static bool read_uuid(const char *kernel, struct device *device, char uuid[MAPPER_UUID_SIZE])
 {
 	return device_of_kernel_name(kernel, device) &&
-	       device_attribute(device->major, device->minor, "dm/uuid", uuid,
-				MAPPER_UUID_SIZE);
+	       device_attribute(device->major, device->minor, "dm/uuid", uuid, MAPPER_UUID_SIZE);
 }
 
 static struct udev_device *udev_of(struct udev *udev, const struct device *device)
@@ -153,8 +152,7 @@ static bool is_named_array(struct udev_device *found,
 
 	for (; link && !named; link = udev_list_entry_get_next(link))
 		named = text_after(udev_list_entry_get_name(link), ARRAYS) &&
-			use_by_link(device, udev_list_entry_get_name(link),
-				    use);
+			use_by_link(device, udev_list_entry_get_name(link), use);
 	return named;
 }
 

@@ -25,8 +25,7 @@ static int check_wrapped(const struct ioband_devices *devices,
 		return EXIT_OK;
 	other = ioband_over(devices, disk.path);
 	if (other)
-		return fail(EXIT_IN_USE,
-			    "%s is a partition of %s, which is wrapped already, as %s",
+		return fail(EXIT_IN_USE, "%s is a partition of %s, which is wrapped already, as %s",
 			    spelled, disk.path, other->dm->name);
 	return EXIT_OK;
 }

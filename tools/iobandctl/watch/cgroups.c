@@ -251,9 +251,8 @@ static int on_round(sd_event_source *source, uint64_t now, void *data)
 		rest = PAUSE_US;
 	part->next_us = clock_ns(CLOCK_MONOTONIC) / 1000 + rest;
 	sd_event_source_set_time(source, part->next_us);
-	sd_event_source_set_enabled(source, TAILQ_EMPTY(&part->turns) ?
-						    SD_EVENT_OFF :
-						    SD_EVENT_ONESHOT);
+	sd_event_source_set_enabled(source,
+				    TAILQ_EMPTY(&part->turns) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 	sd_event_source_set_enabled(part->changes, SD_EVENT_ON);
 	return 0;
 }

@@ -76,14 +76,6 @@ static int check_weight(const char *text, struct problem *problem)
 			   IOBAND_WEIGHT_MAX);
 }
 
-static int check_bound(const char *text, enum bound bound, struct problem *problem)
-{
-	struct bounds bounds;
-	unsigned int given;
-
-	return bound_read(text, bound, &bounds, &given, problem);
-}
-
 static int check_word(const char *text, const char *const *words,
 		      const char *list, struct problem *problem)
 {
@@ -181,9 +173,12 @@ const char *conf_key_name(enum conf_key key)
 /* Check whether a key can have a value. */
 int conf_check_value(enum conf_key key, const char *text, struct problem *problem)
 {
+	struct bounds bounds;
+	unsigned int given;
+
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
-			return check_bound(text, bound, problem);
+			return bound_read(text, bound, &bounds, &given, problem);
 	}
 	return keys[key].check ? keys[key].check(text, problem) : 0;
 }

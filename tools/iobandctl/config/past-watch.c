@@ -17,7 +17,7 @@
 
 static int open_lock(int flags)
 {
-	char *path = xasprintf("%s/.watch", records_directory());
+	char *path = records_path(".watch");
 	int fd = open(path, flags | O_CLOEXEC, 0644);
 
 	free(path);

@@ -31,11 +31,6 @@
 #define CONFIGURATION ".conf-"
 #define DEVICES ".devices"
 
-static char *path_of(const char *file)
-{
-	return xasprintf("%s/%s", records_directory(), file);
-}
-
 static void read_units(struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n * RATE_BOUNDS; i++) {
@@ -64,7 +59,7 @@ static int read_conf(struct conf *conf, const char *path, const char *text)
 /* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
-	char *path = path_of(name), *text;
+	char *path = records_path(name), *text;
 	bool good = !infile_read(path, &text) && *text;
 
 	*conf = (struct conf){ .n = 0 };
@@ -281,7 +276,7 @@ static char *name_of(const char *text)
 
 static int write_file(const char *name, const char *text)
 {
-	char *path = path_of(name);
+	char *path = records_path(name);
 	struct outfile file;
 	int code;
 

@@ -113,22 +113,16 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	return code;
 }
 
-static bool gave_weight(const struct plan *plan, const struct future *future)
-{
-	const struct ioband_preset now = { .weight = future->table.weight };
-
-	return plan_gave_own(plan, future, GROUP_WEIGHT, &now);
-}
-
 static void plan_weight(struct plan *plan, struct future *future,
 			const struct conf_section *section)
 {
 	static const struct conf_value none = { .text = "default" };
+	const struct ioband_preset now = { .weight = future->table.weight };
 	const struct conf_value *weight = &section->value[KEY_WEIGHT];
 	struct change *change;
 	uint64_t number;
 
-	if (!weight->text && gave_weight(plan, future))
+	if (!weight->text && plan_gave_own(plan, future, GROUP_WEIGHT, &now))
 		weight = &none;
 	number = weight_of(weight->text);
 	number = number ? number : IOBAND_WEIGHT_DEFAULT;

@@ -62,16 +62,9 @@ static int give_back(const struct under *under)
 	return EXIT_OK;
 }
 
-/* The switch would wait for I/O that does not end. */
-static int check_answer(const struct under *under)
-{
-	struct device device = under_device(under);
-
-	return blockage_check(&device);
-}
-
 static int extract_locked(const char *name, bool *had_it)
 {
+	struct device device;
 	struct under under;
 	bool repaired = false;
 	int code = under_look(name, &under) ?: under_repair(&under, &repaired);
@@ -79,8 +72,9 @@ static int extract_locked(const char *name, bool *had_it)
 	if (code != EXIT_OK)
 		return code;
 	if (under.inserted) {
-		code = check_answer(&under);
-		return code ?: give_back(&under);
+		/* On a device that does not answer, the switch would wait for ever. */
+		device = under_device(&under);
+		return blockage_check(&device) ?: give_back(&under);
 	}
 	*had_it = under_forget(name) || repaired;
 	return EXIT_OK;

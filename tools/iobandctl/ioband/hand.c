@@ -23,11 +23,6 @@
 /* The limit of presets in a pool.  The oldest lines are dropped; the new ones stay. */
 #define MARKS_MAX IOBAND_PRESETS_MAX
 
-static char *path_of(const char *file)
-{
-	return xasprintf("%s/%s", records_directory(), file);
-}
-
 /* The line of a device has no pool: its settings move with it to another pool. */
 static char *line_of(const struct hand_key *key)
 {
@@ -38,7 +33,7 @@ static char *line_of(const struct hand_key *key)
 /* NULL without a record. */
 static char *read_all(void)
 {
-	char *path = path_of(".by-hand"), *text;
+	char *path = records_path(".by-hand"), *text;
 	int error = infile_read(path, &text);
 
 	free(path);
@@ -50,7 +45,7 @@ static char *read_all(void)
 
 static void write_all(const char *text)
 {
-	char *path = path_of(".by-hand");
+	char *path = records_path(".by-hand");
 	struct outfile file;
 
 	if (!*text) {
@@ -65,7 +60,7 @@ static void write_all(const char *text)
 /* Lock the file.  Other programs hold the lock only briefly. */
 static int hold(void)
 {
-	char *path = path_of(".by-hand.lock");
+	char *path = records_path(".by-hand.lock");
 	int fd;
 
 	mkdir(records_directory(), 0755);

@@ -425,15 +425,10 @@ bool under_is_place(const char *name)
 	return is;
 }
 
-static char *record_of(const char *name)
-{
-	return xasprintf("%s/%s", records_directory(), name);
-}
-
 /* Record that ioband is to be in a device. */
 void under_remember(const char *name)
 {
-	char *record = record_of(name);
+	char *record = records_path(name);
 	int fd;
 
 	mkdir(records_directory(), 0755);
@@ -446,7 +441,7 @@ void under_remember(const char *name)
 /* Remove the record of under_remember().  Return: true if there was a record. */
 bool under_forget(const char *name)
 {
-	char *record = record_of(name);
+	char *record = records_path(name);
 	bool was = !unlink(record);
 
 	free(record);

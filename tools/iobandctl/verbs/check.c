@@ -223,25 +223,21 @@ static int look_for_io(const char *path, uint64_t id, void *data)
 	return EXIT_OK;
 }
 
-static void check_above(struct findings *findings, const struct hierarchy *hierarchy,
-			const struct above *above)
-{
-	found(findings, HINT, above->path,
-	      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
-	      above->n, above->path);
-	remedy(findings,
-	       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
-	       hierarchy->root, above->path[1] ? above->path : "");
-}
-
 static void check_controllers(struct findings *findings, const struct hierarchy *hierarchy)
 {
 	struct walk walk = { .hierarchy = hierarchy };
 
 	cgroup_walk(hierarchy, "/", look_for_io, &walk);
 	for (size_t i = 0; i < walk.n; i++) {
-		check_above(findings, hierarchy, &walk.v[i]);
-		free(walk.v[i].path);
+		char *path = walk.v[i].path;
+
+		found(findings, HINT, path,
+		      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
+		      walk.v[i].n, path);
+		remedy(findings,
+		       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
+		       hierarchy->root, path[1] ? path : "");
+		free(path);
 	}
 	free(walk.v);
 	free(walk.lacking);
@@ -392,16 +388,6 @@ static void check_wish(struct findings *findings, const struct choice *choice)
 	}
 }
 
-static void check_units(struct findings *findings, const struct conf *conf)
-{
-	struct problem problem;
-
-	for (size_t next = 0; conf_next_plain(conf, &next, &problem);) {
-		found(findings, HINT, "configuration", "%s", problem.text);
-		remedy(findings, RATES_PLAIN_REMEDY);
-	}
-}
-
 static bool has_wish(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -409,13 +395,6 @@ static bool has_wish(const struct conf *conf)
 			return true;
 	}
 	return false;
-}
-
-static int load_wishes(struct conf *conf, struct choices *choices)
-{
-	int code = conf_load(NULL, conf);
-
-	return code == EXIT_OK && has_wish(conf) ? select_devices(conf, NULL, 0, choices) : code;
 }
 
 /* Devices with 'insert = yes' but without ioband, except those reported already in @told. */
@@ -428,14 +407,18 @@ static void check_wishes(struct findings *findings, const struct names *told)
 	int code;
 
 	fail_into(&problem);
-	code = load_wishes(&conf, &choices);
+	code = conf_load(NULL, &conf) ?:
+	       (has_wish(&conf) ? select_devices(&conf, NULL, 0, &choices) : EXIT_OK);
 	fail_into(NULL);
 	if (code != EXIT_OK) {
 		found(findings, WRONG, "configuration", "%s", problem.text);
 		remedy(findings,
 		       "change it, until 'iobandctl apply --dry-run' finds nothing wrong");
 	}
-	check_units(findings, &conf);
+	for (size_t next = 0; conf_next_plain(&conf, &next, &problem);) {
+		found(findings, HINT, "configuration", "%s", problem.text);
+		remedy(findings, RATES_PLAIN_REMEDY);
+	}
 	for (size_t i = 0; i < choices.n; i++) {
 		const struct choice *choice = &choices.v[i];
 

@@ -259,14 +259,6 @@ static void dump_found(const struct ioband_devices *devices, const struct found 
 	}
 }
 
-static int find(struct found *found, const struct ioband_device *speaker)
-{
-	int code = query_groups(speaker, &found->groups);
-
-	found->speaker = speaker;
-	return code ?: query_presets(speaker, &found->presets);
-}
-
 static int dump_all(const struct ioband_devices *devices)
 {
 	const struct scope everywhere = { .device = NULL };
@@ -276,8 +268,11 @@ static int dump_all(const struct ioband_devices *devices)
 
 	ioband_pools(devices, &everywhere, &pools);
 	found = xcalloc(pools.n, sizeof(*found));
-	for (size_t i = 0; i < pools.n && code == EXIT_OK; i++)
-		code = find(&found[i], pools.v[i]);
+	for (size_t i = 0; i < pools.n && code == EXIT_OK; i++) {
+		found[i].speaker = pools.v[i];
+		code = query_groups(pools.v[i], &found[i].groups) ?:
+		       query_presets(pools.v[i], &found[i].presets);
+	}
 	if (code == EXIT_OK)
 		dump_found(devices, found, pools.n);
 	for (size_t i = 0; i < pools.n; i++) {

@@ -12,14 +12,6 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-/* A machine without ioband devices has no metrics; this is not an error. */
-static int find_scope(const struct args *args, struct metrics *metrics)
-{
-	if (!metrics->devices.n && !args->value[OPTION_DEVICE] && !args->value[OPTION_POOL])
-		return EXIT_OK;
-	return ioband_scope(&metrics->devices, args, &metrics->scope);
-}
-
 static int take_samples(struct metrics *metrics)
 {
 	struct targets speakers;
@@ -87,7 +79,10 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	code = find_scope(args, &metrics) ?: take_samples(&metrics);
+	/* A machine without ioband devices has no metrics; this is not an error. */
+	if (metrics.devices.n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
+		code = ioband_scope(&metrics.devices, args, &metrics.scope);
+	code = code ?: take_samples(&metrics);
 	look_around(&metrics);
 	code = code ?: write_all(&metrics, args->value[OPTION_OUTPUT]);
 	for (size_t i = 0; i < metrics.n; i++)

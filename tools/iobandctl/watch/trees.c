@@ -177,12 +177,6 @@ static void send_all_presets(struct watch *watch, const struct ioband_devices *d
 		send_presets(watch, devices, i);
 }
 
-static bool sorts_by_cgroup(const struct ioband_device *device)
-{
-	return device->dm->table && (!strcmp(device->table.mode, "cgroup") ||
-				     ioband_has_trees(device));
-}
-
 static bool has_pool(const struct watch *watch, const char *pool)
 {
 	for (size_t i = 0; i < watch->n_trees; i++) {
@@ -207,8 +201,9 @@ void watch_trees_load(struct watch *watch)
 	for (size_t i = 0; i < devices.n; i++) {
 		const struct ioband_device *device = &devices.v[i];
 
-		if (sorts_by_cgroup(device) &&
-		    (ioband_has_trees(device) || !has_pool(watch, device->table.pool)))
+		if (device->dm->table &&
+		    (ioband_has_trees(device) || (!strcmp(device->table.mode, "cgroup") &&
+						  !has_pool(watch, device->table.pool))))
 			add_tree(watch, &devices, device);
 	}
 	know_nothing(watch);

@@ -10,8 +10,9 @@
  * Exit codes; the manual page documents them, scripts rely on them.
  *
  * Most functions return int: an exit code, and the error has been reported by fail() if it is
- * not EXIT_OK.  Pure functions, which have an argument @problem, return 0, or -1 with @problem
- * set.  Functions of kernel/ return 0 or a negative errno.
+ * not EXIT_OK.  Steps of which the first failure is the last step are chained by "?:".  Pure
+ * functions, which have an argument @problem, return 0, or -1 with @problem set.  Functions of
+ * kernel/ return 0 or a negative errno.
  */
 enum exit_code {
 	EXIT_OK = 0,

@@ -5,40 +5,12 @@
 #include "ioband/make.h"
 #include "print/args.h"
 
-extern const struct verb verb_create;
-extern const struct verb verb_remove;
-extern const struct verb verb_resize;
-extern const struct verb verb_wrap;
-extern const struct verb verb_unwrap;
-extern const struct verb verb_insert;
-extern const struct verb verb_extract;
-extern const struct verb verb_table;
-extern const struct verb verb_check;
-extern const struct verb verb_list;
-extern const struct verb verb_status;
-extern const struct verb verb_set;
-extern const struct verb verb_get;
-extern const struct verb verb_set_weight;
-extern const struct verb verb_get_weight;
-extern const struct verb verb_set_max;
-extern const struct verb verb_get_max;
-extern const struct verb verb_set_min;
-extern const struct verb verb_get_min;
-extern const struct verb verb_set_latency;
-extern const struct verb verb_get_latency;
-extern const struct verb verb_groups;
-extern const struct verb verb_stat;
-extern const struct verb verb_metrics;
-extern const struct verb verb_top;
-extern const struct verb verb_explain;
-extern const struct verb verb_record;
-extern const struct verb verb_plot;
-extern const struct verb verb_check_config;
-extern const struct verb verb_apply;
-extern const struct verb verb_dump;
-extern const struct verb verb_watch;
-extern const struct verb verb_completion;
-extern const struct verb verb_udev;
+extern const struct verb verb_create, verb_remove, verb_resize, verb_wrap, verb_unwrap, verb_insert,
+	verb_extract, verb_table, verb_check, verb_list, verb_status, verb_set, verb_get,
+	verb_set_weight, verb_get_weight, verb_set_max, verb_get_max, verb_set_min, verb_get_min,
+	verb_set_latency, verb_get_latency, verb_groups, verb_stat, verb_metrics, verb_top,
+	verb_explain, verb_record, verb_plot, verb_check_config, verb_apply, verb_dump, verb_watch,
+	verb_completion, verb_udev;
 
 struct table;
 struct row;

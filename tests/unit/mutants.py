@@ -501,10 +501,18 @@ SLICE = [
         "min(core_dirty_bytes(core) - owed, usual)",
         "core_dirty_bytes(core) - owed",
     ),
+    Mutant(
+        "flush-from-above-tells-nothing",
+        "		leaf_learn_destage(leaf, ns, cached);",
+        "		;",
+    ),
+    Mutant(
+        "flush-from-above-tells-all", "estimate_ns >= IOBAND_GAP_FIRST_NS && ns <", "true || ns <"
+    ),
     Mutant("flush-from-above-missed", "if (until > core->clean_until) {", "if (false) {"),
     Mutant(
         "flush-covers-in-flight",
-        "core->cached_until - min(core->cached_until, core->inflight_bytes)",
+        "core->cached_until - min(core->cached_until, core->inflight_cached)",
         "core->cached_until",
     ),
     Mutant("medium-is-quick", "!core->stuck_ios && leaf_knows_destage(leaf) &&", "false &&"),

@@ -325,22 +325,31 @@ static void what_was_paid_is_used_up_by_a_flush_from_above(void **state)
 {
 	struct ioband_core *core = &scene.pool.core;
 	struct ioband_leaf *leaf;
-	u64 covers, paid;
+	u64 covers, first_ns, paid, ns;
 
 	(void)state;
 	begin_on("diskwc", IOBAND_MEASURE_TIME);
 	leaf = &scene_add_leaf(&scene, SCENE_ROOT, 100)->sim.leaf;
+	first_ns = leaf->destage_ns;
 	keep_company();
 	write_once(leaf, 16 * KIB * KIB);
 	covers = ioband_slice_completed_until(core);
 	write_once(leaf, 16 * KIB * KIB);
 	paid = leaf->prepaid_ns;
 	assert_in_range(paid, 2 * NSEC_PER_SEC, U64_MAX);
-	assert_false(ioband_slice_note_flush(core, covers));
-	assert_in_range(leaf->prepaid_ns, paid / 2, paid / 2 + paid / 1000);
-	/* All but the size of the hung bio. */
-	assert_false(ioband_slice_note_flush(core, ioband_slice_completed_until(core)));
-	assert_in_range(leaf->prepaid_ns, 0, paid / 1000);
+	/* It took longer than estimated, because of other I/O. */
+	assert_false(ioband_slice_note_flush(core, covers, 10 * NSEC_PER_SEC));
+	assert_in_range(leaf->prepaid_ns, paid / 2 - 1, paid / 2 + 1);
+	assert_int_equal(leaf->destage_ns, first_ns);
+	/* And less: the next estimate is lower. */
+	paid = leaf->prepaid_ns;
+	write_once(leaf, 64 * KIB);
+	assert_false(ioband_slice_note_flush(core, covers + 16 * KIB * KIB, NSEC_PER_SEC / 2));
+	assert_in_range(leaf->prepaid_ns, paid - NSEC_PER_SEC / 2, paid);
+	ns = leaf->destage_ns / (leaf->destage_bytes / (KIB * KIB)) * 16;
+	assert_in_range(ns, 0.9 * NSEC_PER_SEC / 2, 1.2 * NSEC_PER_SEC / 2);
+	assert_true(ioband_slice_note_flush(core, ioband_slice_completed_until(core), 0));
+	assert_in_range(leaf->prepaid_ns, 0, SLICE_NS / 4);
 	scene_free(&scene);
 }
 

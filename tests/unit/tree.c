@@ -298,6 +298,16 @@ static bool is_full(const struct tree *tree, u32 ios)
 	return ios >= tree->core.limit_ios;
 }
 
+static u64 cached_bytes(const struct tree *tree)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < tree->nr_flight; i++)
+		bytes += tree->flight[i].bill.cached ? tree->flight[i].bill.bytes : 0;
+	return bytes;
+}
+
 static u64 flight_bytes(const struct tree *tree)
 {
 	u64 bytes = 0;
@@ -1144,6 +1154,8 @@ void tree_check(struct tree *tree)
 	     tree->core.min_ios, min_ios(tree));
 	MUST(tree->core.inflight_bytes == bytes, "%llu, not %llu", tree->core.inflight_bytes,
 	     bytes);
+	MUST(tree->core.inflight_cached == cached_bytes(tree), "%llu, not %llu",
+	     tree->core.inflight_cached, cached_bytes(tree));
 	for (i = 0; i < tree->leaves_end; i++) {
 		struct tree_leaf *leaf = &tree->leaves[i];
 

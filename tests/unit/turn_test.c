@@ -395,7 +395,7 @@ static void a_flush_from_above_counts(void **state)
 	tree_set_slice(tree, 80 * MSEC, true);
 	write_cached(a, 1024 * KIB);
 	covers = ioband_slice_completed_until(&tree->core);
-	assert_true(ioband_slice_note_flush(&tree->core, covers));
+	assert_true(ioband_slice_note_flush(&tree->core, covers, 200 * MSEC));
 	assert_null(tree->core.writer);
 	wait_for(b, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
@@ -418,8 +418,8 @@ static void a_flush_from_above_counts_for_what_was_complete(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	covers = ioband_slice_completed_until(&tree->core);
 	complete_all();
-	assert_false(ioband_slice_note_flush(&tree->core, covers));
-	assert_false(ioband_slice_note_flush(&tree->core, covers));
+	assert_false(ioband_slice_note_flush(&tree->core, covers, 200 * MSEC));
+	assert_false(ioband_slice_note_flush(&tree->core, covers, 200 * MSEC));
 	tree->now_ns += 10 * MSEC;
 	wait_for(b, 4 * KIB);
 	assert_null(tree_serve(tree, &wake_ns));

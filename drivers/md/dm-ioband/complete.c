@@ -82,16 +82,18 @@ void ioband_complete(struct ioband_io *io)
 void ioband_complete_flush(struct ioband_io *io, blk_status_t status)
 {
 	struct ioband_pool *pool = io->target->pool;
+	const u64 now_ns = ktime_get_ns();
 	unsigned long flags;
+	u64 ns;
 
 	if (likely(!io->group && !io->covers))
 		return;
 	spin_lock_irqsave(&pool->lock, flags);
+	ns = now_ns - min(now_ns, io->start_ns);
 	if (io->covers && !status)
-		ioband_flush_note_from_above(io->target, io->covers);
+		ioband_flush_note_from_above(io->target, io->covers, ns);
 	if (io->group)
-		ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE,
-				      ktime_get_ns() - io->start_ns);
+		ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE, ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (!io->group)
 		return;
@@ -116,6 +118,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 		.bytes = bytes,
 		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
 		.awaited = io->bill.awaited,
+		.cached = io->bill.cached,
 	};
 	struct ioband_pool *pool = io->group->pool;
 	struct ioband_done done;

@@ -300,9 +300,9 @@ void ioband_enter_flush(struct ioband_target *target, struct ioband_io *io, stru
 	} else {
 		io->op = IOBAND_OP_WRITE;
 		flags = ioband_admit_lock_group(pool, io, bio, mode, true, false);
-		io->start_ns = ktime_get_ns();
 		ioband_state_activate(io->group);
 	}
+	io->start_ns = ktime_get_ns();
 	io->covers = ioband_flush_covers(target);
 	spin_unlock_irqrestore(&pool->lock, flags);
 }

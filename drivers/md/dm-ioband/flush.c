@@ -6,7 +6,7 @@
  * own cache has it.  The device would put it onto the medium in the slice of the next group.  So
  * when the core requests it, the devices that were written to get an empty flush (sched/slice.c
  * explains why and when).  The next slice begins when all of these have completed.  Devices without
- * a volatile cache get no flush.  Neither do writes that a flush from above has covered.
+ * a volatile cache get no flush.  Writes that a flush from above has covered need none.
  *
  * A device may report an error of its cache only once.  If it reports the error to ioband's own
  * flush, the next flush from above and the next write with FUA fail.
@@ -145,11 +145,11 @@ void ioband_flush_suspend(struct ioband_target *target)
 }
 
 /**
- * ioband_flush_covers() - what a flush from above puts onto the medium
+ * ioband_flush_covers() - position up to which a flush from above puts bytes onto the medium
  * @target: target of the flush, which is to be submitted
  *
- * A flush of one target says nothing of the others, so it counts only if no other one has been
- * written to.
+ * A flush of one disk says nothing of others.  So it counts only if no other disk of the pool has
+ * been written to.  Logical volumes are disks here.
  *
  * Context: Under the pool's lock.
  *
@@ -157,8 +157,11 @@ void ioband_flush_suspend(struct ioband_target *target)
  */
 u64 ioband_flush_covers(const struct ioband_target *target)
 {
-	if (list_empty(&target->dirty) || !list_is_singular(&target->pool->dirty))
-		return 0;
+	const struct ioband_target *other;
+
+	list_for_each_entry(other, &target->pool->dirty, dirty)
+		if (other->dev->bdev->bd_disk != target->dev->bdev->bd_disk)
+			return 0;
 	return ioband_slice_completed_until(&target->pool->core);
 }
 
@@ -166,13 +169,18 @@ u64 ioband_flush_covers(const struct ioband_target *target)
  * ioband_flush_note_from_above() - a flush from above has completed
  * @target: its target
  * @covers: result of ioband_flush_covers()
+ * @ns: duration of the flush
  *
  * Context: Under the pool's lock.
  */
-void ioband_flush_note_from_above(struct ioband_target *target, u64 covers)
+void ioband_flush_note_from_above(struct ioband_target *target, u64 covers, u64 ns)
 {
-	if (ioband_slice_note_flush(&target->pool->core, covers))
-		list_del_init(&target->dirty);
+	struct ioband_pool *pool = target->pool;
+	struct ioband_target *clean, *next;
+
+	if (ioband_slice_note_flush(&pool->core, covers, ns))
+		list_for_each_entry_safe(clean, next, &pool->dirty, dirty)
+			list_del_init(&clean->dirty);
 }
 
 /**

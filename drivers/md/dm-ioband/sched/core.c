@@ -94,9 +94,9 @@
  *	alone.  On a device of 100 MB/s, with 655 us between completions, the same
  *	leaves are anticipated.
  *
- * Neither is a leaf anticipated that was idle before bios out of turn, such as those of a journal.
- * Its next bio of this kind is dispatched whatever the limit.  A reader is still anticipated after
- * metadata that it reads between its data.
+ * A leaf is not anticipated either if it was idle before writes out of turn, such as those of a
+ * journal.  Its next write of this kind does not wait for a slot.  A reader is still anticipated
+ * after metadata that it reads.
  *
  *	A disk that takes a millisecond for each bio, with a limit of 1; a task writes 4 KiB
  *	and waits for fsync: data, the journal's block, a flush, the commit's block, 4.1 ms.
@@ -501,6 +501,7 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (!core->inflight_ios++)
 		core->busy_since_ns = now_ns;
 	core->inflight_bytes += bill->bytes;
+	core->inflight_cached += bill->cached ? bill->bytes : 0;
 	leaf->inflight++;
 	if (unlikely(bill->no_data))
 		core_count_discard(core, 1);
@@ -554,7 +555,8 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->now_ns = now_ns;
 	core_expire(core, now_ns);
 	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
-		leaf->only_urgent |= leaf->state == IOBAND_LEAF_IDLE;
+		leaf->only_urgent |= leaf->state == IOBAND_LEAF_IDLE &&
+				     bill->dir == IOBAND_DIR_WRITE;
 		leaf_arrive(core, leaf, now_ns);
 		ioband_tree_set_state(core, leaf, IOBAND_LEAF_INFLIGHT, 0);
 	}
@@ -634,6 +636,7 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 {
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
+	core->inflight_cached -= bill->cached ? bill->bytes : 0;
 	if (unlikely(core->nr_minima))
 		leaf_complete_minima(core, leaf, now_ns);
 	if (unlikely(core->nr_latencies))

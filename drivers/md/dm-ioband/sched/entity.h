@@ -180,7 +180,7 @@ struct ioband_below {
  * @apart_dirs: directions in which its flow is apart, as bits
  * @probes: its bio in flight is beyond the limit
  * @async: the last bio admitted in turn was asynchronous
- * @only_urgent: was idle, and since then all of its bios were dispatched out of turn
+ * @only_urgent: was idle before a write out of turn, and no bio was dispatched in turn since
  * @pause_anticipated: if anticipated: because of writeback idle
  * @was_idle: with slices: was idle at some time since it last had the device
  * @is_run: each bio continues where the one before ended
@@ -297,6 +297,7 @@ enum ioband_flush {
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: bytes of these bios
+ * @inflight_cached: of these, bytes that may be in a cache when they complete
  * @limit_ios: bound on ioband_tree_counted_ios(), at least 1
  * @stuck_ios: bios in flight for which the end of a slice does not wait
  * @discard_ios: bios of @inflight_ios without data; @limit_ios is higher by as many
@@ -315,7 +316,7 @@ enum ioband_flush {
  * @cached_until: position of the last byte written to a cache, counted from the first one on
  * @clean_until: position up to which the medium has all bytes, or has after the running flush
  * @free_until: position up to which no other leaf, or no synchronous one, was active
- * @flushes: number of completed flushes
+ * @flushes: number of completed flushes, with those from above that covered something
  * @flushed_bytes: bytes of the running flush
  * @flushing_ns: start of the running flush
  * @latencies: latency targets
@@ -359,6 +360,7 @@ struct ioband_core {
 	u64 slack_ns;
 	u32 inflight_ios;
 	u64 inflight_bytes;
+	u64 inflight_cached;
 	u32 limit_ios;
 	u32 stuck_ios;
 	u32 discard_ios;

@@ -63,12 +63,12 @@
  *	flush.  Without it 8 MB would be in the cache after 30 ms, and the first bio of b
  *	would wait for 600 ms.
  *
- * A flush from above, as of a file system that commits, has the same effect on what had completed
- * before it.  Without other writes, none is left to do at the end of the slice.
+ * A flush from above, such as that of a journal's commit, has the same effect on the writes that
+ * have completed before it.
  *
- *	a writes 4 KiB and waits for fsync: data, 12 KiB of the journal, which is another
- *	group, a flush from above, 4 KiB more.  The slice of a began with a flush of the
- *	journal's 16 KiB in each round; now one of 4 KiB is left to do, which can wait.
+ *	a writes 512 KiB and waits for fsync: data, 12 KiB of the journal, which is another
+ *	group, a flush, 4 KiB with FUA.  The cache is empty then, and the slice of a can end
+ *	without a flush.
  *
  * Between leaves with writeback only, there is no flush, and slices are an eighth as long.  The
  * cache gathers the writes of each leaf.  Where no task waits for its own I/O, none waits for
@@ -628,49 +628,70 @@ static u64 core_cached_bytes(const struct ioband_core *core)
 	return owed + min(core_dirty_bytes(core) - owed, usual);
 }
 
+/*
+ * Each of the last flushes counts half as much as the one after it.  No medium takes more than a
+ * gigabyte a second: the estimate is never zero.
+ */
+static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
+{
+	ns = max(bytes, ns > IOBAND_GAP_FIRST_NS ? ns - IOBAND_GAP_FIRST_NS : 0);
+	leaf->destage_ns = leaf->destage_ns / 2 + ns;
+	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
+}
+
 /**
  * ioband_slice_completed_until() - position up to which a flush puts bytes onto the medium
  * @core: scheduler
  *
- * A flush covers the writes that have completed before it.  The bios in flight may be the last
- * ones that were written.
+ * A flush covers the writes that have completed before it.  The writes in flight count as the last
+ * ones.
  *
  * Return: a position for ioband_slice_note_flush().
  */
 u64 ioband_slice_completed_until(const struct ioband_core *core)
 {
-	return core->cached_until - min(core->cached_until, core->inflight_bytes);
+	return core->cached_until - min(core->cached_until, core->inflight_cached);
+}
+
+/* A flush from above has covered bytes of the writer, and the charge for these is used up. */
+static void leaf_note_covered(const struct ioband_core *core, struct ioband_leaf *leaf,
+			      u64 owed, u64 cached, u64 ns)
+{
+	const u64 estimate_ns = leaf_destage_ns(leaf, cached);
+	const u64 owed_ns = min(leaf_destage_ns(leaf, owed), ns);
+
+	leaf->prepaid_ns -= min(owed_ns, leaf->prepaid_ns);
+	leaf->flushes = core->flushes;
+	/* Other I/O may have prolonged it.  A short one tells little. */
+	if (estimate_ns >= IOBAND_GAP_FIRST_NS && ns < estimate_ns)
+		leaf_learn_destage(leaf, ns, cached);
 }
 
 /**
  * ioband_slice_note_flush() - a flush from above has completed
  * @core: scheduler
  * @until: ioband_slice_completed_until() at its submission
- *
- * What the writers have paid for the flush that is not necessary any more is used up.  The device
- * has taken the time.
+ * @ns: its duration
  *
  * Return: true if nothing is left to flush.
  */
-bool ioband_slice_note_flush(struct ioband_core *core, u64 until)
+bool ioband_slice_note_flush(struct ioband_core *core, u64 until, u64 ns)
 {
-	struct ioband_leaf *leaf = core->writer;
-	const u64 owed = core_owed_bytes(core);
-	u64 ns;
+	const u64 owed = core_owed_bytes(core), cached = core_cached_bytes(core);
 
 	if (until > core->clean_until) {
 		core->clean_until = until;
-		if (leaf) {
-			ns = leaf_destage_ns(leaf, owed - core_owed_bytes(core));
-			leaf->prepaid_ns -= min(ns, leaf->prepaid_ns);
-		}
+		core->flushes++;
+		if (core->writer)
+			leaf_note_covered(core, core->writer, owed - core_owed_bytes(core),
+					  cached - core_cached_bytes(core), ns);
 	}
-	if (core_dirty_bytes(core) || core->flush == IOBAND_FLUSH_RUNNING)
+	if (core_dirty_bytes(core))
 		return false;
-	core->flushes++;
-	if (leaf)
-		leaf_end_prepaid(core, leaf);
-	core->writer = NULL;
+	if (core->flush != IOBAND_FLUSH_RUNNING && core->writer) {
+		leaf_end_prepaid(core, core->writer);
+		core->writer = NULL;
+	}
 	return true;
 }
 
@@ -694,17 +715,6 @@ bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns)
 	core->flushed_bytes = core_cached_bytes(core);
 	core->clean_until = core->cached_until;
 	return true;
-}
-
-/*
- * Each of the last flushes counts half as much as the one after it.  No medium takes more than a
- * gigabyte a second: the estimate is never zero.
- */
-static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
-{
-	ns = max(bytes, ns > IOBAND_GAP_FIRST_NS ? ns - IOBAND_GAP_FIRST_NS : 0);
-	leaf->destage_ns = leaf->destage_ns / 2 + ns;
-	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
 }
 
 /**

@@ -18,7 +18,7 @@ void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time);
 u64 ioband_slice_completed_until(const struct ioband_core *core);
-bool ioband_slice_note_flush(struct ioband_core *core, u64 until);
+bool ioband_slice_note_flush(struct ioband_core *core, u64 until, u64 ns);
 bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns);
 void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns);
 void ioband_slice_drop_flush(struct ioband_core *core);

@@ -4,10 +4,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import harness.source
 import lab.kernel
 import pytest
+from harness.apt import Package
 from harness.kernels import get_kernel
 from harness.module import REPO, build_module
+from harness.source import get_source
 from lab.kernel import (
     VARIANTS,
     KernelError,
@@ -71,6 +74,27 @@ def test_a_kernel_is_built_once_for_its_source_and_settings(
         found.append(get_lab_kernel("virtual-time").build)
     assert found[0] == found[1] == found[5] and len(set(found)) == 4
     assert built == [found[0], *found[2:5]]
+
+
+def test_a_source_that_lacks_a_directory_is_unpacked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked: list[Path] = []
+
+    def unpack(archive: object, package: object, root: Path) -> None:
+        for name in harness.source.READ:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        unpacked.append(root)
+
+    newest = Package("linux-source-7.0", "7.0-1", "")
+    monkeypatch.setenv("IOBAND_CACHE", str(tmp_path))
+    monkeypatch.setattr(harness.source, "Archive", lambda *suite: None)
+    monkeypatch.setattr(harness.source, "_look_up", lambda archive: newest)
+    monkeypatch.setattr(harness.source, "_unpack_source", unpack)
+    _, root = get_source()
+    assert get_source() == ("7.0-1", root) and unpacked == [root]
+    (root / harness.source.READ[0]).rmdir()
+    assert get_source() == ("7.0-1", root) and unpacked == [root, root]
 
 
 # The modelled disks, and the modules that tests load.

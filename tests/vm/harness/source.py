@@ -18,7 +18,7 @@ READ = (
     *(f"arch/{name}" for name in ("um", "x86")),
     *(f"drivers/{name}" for name in ("base", "block", "char", "input", "md", "net", "scsi", "tty")),
     *"block certs crypto fs include init io_uring ipc kernel lib mm net scripts".split(),  # noqa: SIM905
-    *("security", "usr", "virt"),
+    *("security", "tools/include", "usr", "virt"),
 )
 UNREAD = ("*/drivers/net/*/*.[ch]",)
 
@@ -30,6 +30,11 @@ def _look_up(archive: Archive) -> Package:
         if re.fullmatch(r"linux-source-\d.*", package.name):
             return package
     raise AptError(f"{archive.target} has no linux-source package")
+
+
+def _is_complete(root: Path) -> bool:
+    """Whether a tree has all of READ, to which a newer kernel may have added."""
+    return all((root / name).exists() for name in READ)
 
 
 def _unpack_source(archive: Archive, package: Package, root: Path) -> None:
@@ -47,6 +52,8 @@ def _unpack_source(archive: Archive, package: Package, root: Path) -> None:
     subprocess.run([*tar, *(f"{package.name}/{name}" for name in READ)], check=True)
     tarball.unlink()
     deb.unlink()
+    for old in root.parent.glob(f"{root.name}*"):  # incomplete, also with patches
+        shutil.rmtree(old)
     unfinished.rename(root)
 
 
@@ -58,7 +65,7 @@ def get_source() -> tuple[str, Path]:
         try:
             known = json.loads(state.read_text())
             root = trees / known["version"]
-            if root.is_dir() and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
+            if _is_complete(root) and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
                 return known["version"], root
         except (FileNotFoundError, KeyError, ValueError):
             known, root = None, None
@@ -66,7 +73,7 @@ def get_source() -> tuple[str, Path]:
             archive = Archive(*SUITES["newest"])
             package = _look_up(archive)
             version, root = package.version, trees / package.version
-            if not root.is_dir():
+            if not _is_complete(root):
                 _unpack_source(archive, package, root)
         except AptError as err:
             if not known or not root.is_dir():

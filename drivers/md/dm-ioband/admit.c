@@ -394,7 +394,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
  * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
  * device-mapper may fail a bio that is returned outside of map().
  *
- * Context: Under the pool's lock, interrupts off; of the task that has submitted the bio.
+ * Context: Under the pool's lock; of the task that has submitted the bio.
  *
  * Return: true if the bio is queued in its group; otherwise the caller submits it.
  */

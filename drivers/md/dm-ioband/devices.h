@@ -12,6 +12,11 @@
  *
  * The I/O path takes the pool's spinlock only while groups compete (the shared state), for bios
  * with a maximum, and when a group becomes active.
+ *
+ * With PREEMPT_RT these spinlocks sleep, and interrupts stay enabled under them.  So a section that
+ * disables preemption or interrupts itself takes no lock, and allocates and frees no memory.  There
+ * are two kinds: RCU-sched (enter.c), and the addition of a completion to a ring (gather.c).
+ * Timers expire in a thread there.
  */
 #ifndef DM_IOBAND_DEVICES_H
 #define DM_IOBAND_DEVICES_H

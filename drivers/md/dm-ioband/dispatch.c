@@ -10,7 +10,7 @@
  * device's requests by N, N tasks would alternate in the device, one bio each, whatever their
  * weights.
  *
- * All static functions run under the pool's lock, with interrupts off.
+ * All static functions run under the pool's lock.
  */
 #include "dispatch.h"
 
@@ -28,7 +28,7 @@
 #include "trace.h"
 
 /*
- * Most bios that are skipped at once, with interrupts off, because their device is blocked or they
+ * Most bios that are skipped at once, with the lock held, because their device is blocked or they
  * wait for a worker: as many as a group may have queued for its tasks.  The tick continues with
  * the rest.  The same holds for the search for bios of dying tasks, which continues itself.
  */
@@ -491,7 +491,7 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
  * @pool: pool
  * @now_ns: time
  *
- * Context: Under the pool's lock, interrupts off.
+ * Context: Under the pool's lock.
  */
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 {

@@ -54,7 +54,7 @@ bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio
  * ioband_flush_start() - flush the devices that were written to
  * @pool: pool
  *
- * Context: Under the pool's lock, interrupts off.
+ * Context: Under the pool's lock.
  *
  * Return: false if there is no device to flush; the core has been told.
  */

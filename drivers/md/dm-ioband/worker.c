@@ -8,7 +8,8 @@
  * bios.  A worker that may run on any CPU submits the flush at the end of a slice.
  *
  * A worker finds out how many bios may be in flight before the next one has to sleep for a request,
- * see note_nosleep().  Its count of voluntary context switches tells whether it slept.
+ * see note_nosleep().  Its count of voluntary context switches tells whether it slept.  With
+ * PREEMPT_RT a wait for a spinlock counts as well, and the estimate is lower.
  */
 #include "worker.h"
 

@@ -102,7 +102,7 @@ uninstall: ## Remove what install installed
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all
 
-setup-vm setup-lab setup-bench setup-debug setup-test: setup-%:
+setup-vm setup-lab setup-bench setup-debug setup-rt setup-test: setup-%:
 	@scripts/setup $*
 
 test-fast: setup-test ## An answer in minutes: unit tests, style, and a few tests in one kernel
@@ -114,11 +114,11 @@ test: setup-test ## Run everything that shows that the product works
 		exec scripts/setup kernels' & trap "kill -- -$$! 2>/dev/null" EXIT; \
 		IOBAND_UNIT_SCALE=0.25 $(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
 
-test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, tutorial, how-tos, detectors
+test-all: setup setup-debug setup-rt ## Run what takes hours too: all kernels, mutants, packages, tutorial, how-tos, detectors
 	@status=0; \
 	$(PYTEST) --tier all $(PYTEST_ARGS) $(TESTS) || status=1; \
-	$(MAKE) --no-print-directory test-debug || status=1; \
-	$(PYTHON) tests/parts.py table build/test-all.xml build/test-debug.xml; \
+	for kernel in debug rt; do $(MAKE) --no-print-directory test-$$kernel || status=1; done; \
+	$(PYTHON) tests/parts.py table build/test-all.xml build/test-debug.xml build/test-rt.xml; \
 	exit $$status
 
 test-unit: ## Run the unit tests only
@@ -132,12 +132,17 @@ fuzz: ## Fuzz the parsers by coverage, and keep the texts found (SECONDS=600 for
 test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/vm
 
-DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
-	detectors nomem lab_disk abi groups presets data pieces suspend passthrough owner wishes flush \
-	stacks max min latency io_latency submit gather)
+FUNCTIONAL := detectors abi groups presets data pieces suspend passthrough owner wishes flush \
+	stacks max min latency io_latency submit gather
+# $(call with_detectors,KERNEL,NAMES): tests in a kernel with detectors
+with_detectors = IOBAND_KERNEL=$(1) $(PYTEST) \
+	$(if $(filter tests,$(TESTS)),$(patsubst %,tests/vm/test_%.py,$(2)),$(TESTS))
 
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
-	IOBAND_KERNEL=debug $(PYTEST) $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
+	$(call with_detectors,debug,nomem lab_disk $(FUNCTIONAL))
+
+test-rt: setup-rt ## Run functional tests in a kernel with PREEMPT_RT, where spinlocks sleep
+	$(call with_detectors,rt,$(FUNCTIONAL))
 
 check: check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words ## Check style and warnings only
 
@@ -194,4 +199,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools ioband-node node-image install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help
+.PHONY: check $(CHECKS) all modules tools ioband-node node-image install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-rt setup-test test-fast test test-all test-unit fuzz test-vm test-debug test-rt demo bench lab lab-check search vm release clean help

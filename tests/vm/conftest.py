@@ -4,7 +4,8 @@
 A test that takes `guest` runs in a stock kernel: that of the machine's Debian release,
 the newest one with @pytest.mark.newest, or each of the three with
 @pytest.mark.all_kernels.  IOBAND_KERNEL in the environment selects another kernel,
-also one of the laboratory: "debug" has the kernel's own detectors.
+also one of the laboratory: "debug" has the kernel's own detectors, "rt" has PREEMPT_RT and some
+of them.
 @pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine (see
 harness.guest.Guest for the options).  A few machines are kept; a machine that died or
 could not be cleaned is booted anew.
@@ -27,13 +28,15 @@ from harness.machine import UnsupportedError
 from harness.machines import Machines
 from harness.module import build_module
 from harness.tool import Tool, build_tool, udev_is_done
-from lab.kernel import VARIANTS
+from lab.kernel import VARIANTS, WITH_DETECTORS
 from lab.machine import boot
 
 collect_ignore = []
-# For the kernel with detectors alone.
+# For the kernels with detectors alone.
+if os.environ.get("IOBAND_KERNEL") not in WITH_DETECTORS:
+    collect_ignore += ["test_detectors.py"]
 if os.environ.get("IOBAND_KERNEL") != "debug":
-    collect_ignore += ["test_detectors.py", "test_nomem.py", "test_lab_disk.py"]
+    collect_ignore += ["test_nomem.py", "test_lab_disk.py"]
 # For the kernels of the laboratory: those of Debian have no io.latency.
 if os.environ.get("IOBAND_KERNEL") not in VARIANTS:
     collect_ignore += ["test_io_latency.py"]
@@ -118,7 +121,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
     """A running guest, clean as after its boot; checked and cleaned afterwards."""
     marker = request.node.get_closest_marker("guest")
-    if kernel_name == "debug" and request.node.get_closest_marker("brisk"):
+    if kernel_name in WITH_DETECTORS and request.node.get_closest_marker("brisk"):
         pytest.skip("the detectors make the guest too slow for this")
     options = dict(marker.kwargs) if marker else {}
     if kernel_name in VARIANTS:  # its processors are fixed

@@ -2,7 +2,8 @@
 """User-Mode-Linux kernels, built from Debian's newest source.
 
 Variants, from the Kconfig fragments and the patches in ../kernel: "virtual-time" for
-experiments, "smp" at the speed of the host, "debug" with the kernel's own detectors.
+experiments, "smp" at the speed of the host, "debug" with the kernel's own detectors, "rt" with
+PREEMPT_RT and some of them.
 Source and builds lie in the cache, keyed by the version of the package, the
 configuration, the patches and the compiler.  An interrupted build is resumed, and not
 used before it is complete.
@@ -24,11 +25,17 @@ from harness.cache import cache_dir, locked, progress, prune
 from harness.source import get_source
 
 FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
-VARIANTS = ("virtual-time", "smp", "debug")
+VARIANTS = ("virtual-time", "smp", "debug", "rt")
+WITH_DETECTORS = ("debug", "rt")
 # Further fragments of a variant besides common.config and its own, which overrides the others.
-SHARED = {"smp": ("machine",), "debug": ("machine",)}
+SHARED = {
+    "virtual-time": ("expert",),
+    "smp": ("machine",),
+    "debug": ("machine", "detectors"),
+    "rt": ("machine", "detectors", "expert"),
+}
 # Patches of a variant.
-PATCHES = {"smp": ("interrupts",), "debug": ("tlb",)}
+PATCHES = {"smp": ("interrupts",), "debug": ("tlb",), "rt": ("tlb", "rt")}
 PROGRESS_S = 30
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from harness.guest import Guest
 from harness.machine import CMDLINE, Machine, Options, UnsupportedError, spawn
 
-from .kernel import LabKernel, get_lab_kernel
+from .kernel import WITH_DETECTORS, LabKernel, get_lab_kernel
 from .uml import REPO, uml_argv, uml_environment
 
 INIT = REPO / "tests/lab/guest/init-root"
 AGENT = "/dev/ttyS0"
 # Report every finding, not only the first of its kind.  Debugged caches keep no lists of free
 # objects, in which kmemleak would find references to lost objects.
-DEBUG_CMDLINE = "kasan_multi_shot slab_debug=F sysctl.kernel.hung_task_timeout_secs=60"
-DEBUG_PATIENCE = 5  # detectors slow everything down
+DETECTORS_CMDLINE = "kasan_multi_shot slab_debug=F sysctl.kernel.hung_task_timeout_secs=60"
+DETECTORS_PATIENCE = 5  # they slow everything down
 
 
 class Uml(Machine):
@@ -34,14 +34,14 @@ class Uml(Machine):
         if "memmap=" in options.cmdline:
             raise UnsupportedError("only a PC's memory map can have persistent memory in it")
         self.console = self.log = directory / "console.log"
-        debug = kernel.variant == "debug"
-        self.patience = DEBUG_PATIENCE if debug else 1
+        detectors = kernel.variant in WITH_DETECTORS
+        self.patience = DETECTORS_PATIENCE if detectors else 1
         words = [
             f"ssl0=fd:{agent.fileno()}",
-            *((f"ncpus={options.smp}",) if not debug else ()),
+            *((f"ncpus={options.smp}",) if not detectors else ()),
             *CMDLINE.split(),
             "null_blk.nr_devices=0",
-            *(DEBUG_CMDLINE.split() if debug else ()),
+            *(DETECTORS_CMDLINE.split() if detectors else ()),
             f"lab.cgroup={options.cgroup}",
             f"lab.agent={AGENT}",
             f"lab.modules={kernel.modules}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One fault of each kind that the debug kernel's detectors find: the module's
+ * One fault of each kind that the detectors of the kernels "debug" and "rt" find: the module's
  * parameter selects the fault that the module makes while it loads, so that a test
  * can check the detector's report.
  */
@@ -80,6 +80,17 @@ static void sleep_in_atomic(void)
 	spin_unlock(&lock);
 }
 
+/* A mistake with PREEMPT_RT alone. */
+static void lock_in_atomic(void)
+{
+	static DEFINE_SPINLOCK(lock);
+
+	preempt_disable();
+	spin_lock(&lock);
+	spin_unlock(&lock);
+	preempt_enable();
+}
+
 static void rcu_unprotected(void)
 {
 	static void __rcu *pointer;
@@ -146,6 +157,7 @@ static const struct {
 	{ "leak", leak },
 	{ "lock-order", lock_order },
 	{ "sleep-in-atomic", sleep_in_atomic },
+	{ "lock-in-atomic", lock_in_atomic },
 	{ "rcu-unprotected", rcu_unprotected },
 	{ "list-twice", list_twice },
 	{ "free-active-timer", free_active_timer },

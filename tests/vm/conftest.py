@@ -22,7 +22,7 @@ from harness.detectors import leaks, lockdep_is_off
 from harness.guest import Guest, GuestError
 from harness.hotplug import Machine, installed
 from harness.kernel_log import new_complaints
-from harness.kernels import SUITES, get_kernel, own_kernel_name
+from harness.kernels import REALTIME, SUITES, get_kernel, own_kernel_name
 from harness.leftovers import clean
 from harness.machine import UnsupportedError
 from harness.machines import Machines
@@ -78,24 +78,25 @@ def _retire(guest: Guest) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests marked all_kernels or smoke run once per kernel.
 
-    An all_kernels test on a kernel other than the machine's own Debian's is long.  The smoke
-    tests on such a kernel share one guest.
+    An all_kernels test on a kernel other than the machine's own Debian's is long, and so are both
+    kinds on kernels with PREEMPT_RT.  The smoke tests on another kernel share one guest.
     """
     if "kernel_name" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker
     own = own_kernel_name()
     others = [name for name in SUITES if name != own]
+    long = pytest.mark.long("the full matrix of kernels")
+    parallel = pytest.mark.guest(parallel=True)
     if wanted := os.environ.get("IOBAND_KERNEL"):
         names: list[Any] = [wanted]
     elif marker("newest"):
         names = ["newest"]
     elif marker("all_kernels"):
-        long = pytest.mark.long("the full matrix of kernels")
-        names = [own, *(pytest.param(name, marks=long) for name in others)]
+        names = [own, *(pytest.param(name, marks=long) for name in [*others, *REALTIME])]
     elif marker("smoke"):
-        parallel = pytest.mark.guest(parallel=True)
         names = [own, *(pytest.param(name, marks=parallel) for name in others)]
+        names += [pytest.param(name, marks=[parallel, long]) for name in REALTIME]
     else:
         names = [own]
     metafunc.parametrize("kernel_name", names, scope="session")

@@ -31,6 +31,9 @@ SUITES = {
     "6.12": ("trixie", False),
     "newest": ("trixie", True),
 }
+# Kernels with PREEMPT_RT, fetched when a test needs one.
+REALTIME = {"debian-rt": ("trixie", False)}
+KERNELS = SUITES | REALTIME
 LOOK_UP_AGAIN_S = 7 * 24 * 3600
 TOOLCHAIN = "gcc make sparse bash dash coreutils grep sed gawk findutils".split()  # noqa: SIM905
 # Hardware that no guest has; leaving it out halves the time to unpack.
@@ -123,10 +126,10 @@ def _save(kernel: Kernel) -> None:
     _state_file(kernel.name).write_text(json.dumps(state))
 
 
-def _look_up(archive: Archive) -> tuple[list[Package], list[Package], str]:
+def _look_up(archive: Archive, flavour: str) -> tuple[list[Package], list[Package], str]:
     """Packages of the kernel, packages of the tools, and the kernel's release."""
-    image = [p for p in archive.resolve("linux-image-amd64") if p.name.startswith("linux-")]
-    tools = archive.resolve("linux-headers-amd64", *TOOLCHAIN)
+    image = [p for p in archive.resolve(f"linux-image-{flavour}") if p.name.startswith("linux-")]
+    tools = archive.resolve(f"linux-headers-{flavour}", *TOOLCHAIN)
     release = next(
         match[1] for p in image if (match := re.fullmatch(r"linux-image-(\d.*-amd64)", p.name))
     )
@@ -149,11 +152,11 @@ def _make_tree(root: Path, debs: list[Path], release: str) -> None:
 
 
 def _fetch(name: str) -> Kernel:
-    suite, backports = SUITES[name]
-    archive = Archive(suite, backports)
+    archive = Archive(*KERNELS[name])
     progress(f"kernel {name}: looking up packages in {archive.target}")
     archive.update()
-    image, tools, release = _look_up(archive)
+    flavour = "rt-amd64" if name in REALTIME else "amd64"
+    image, tools, release = _look_up(archive, flavour)
     packages = {p.deb: p for p in image + tools}
     key = hashlib.sha256(" ".join(sorted(packages)).encode()).hexdigest()[:12]
     kernel = Kernel(name, release, cache_dir("kernels") / f"{name}-{key}")
@@ -177,8 +180,8 @@ def _fetch(name: str) -> Kernel:
 
 def get_kernel(name: str) -> Kernel:
     """The kernel of that name; fetched first when missing or not looked up lately."""
-    if name not in SUITES:
-        raise ValueError(f"kernel {name!r} is unknown; there are {', '.join(SUITES)}")
+    if name not in KERNELS:
+        raise ValueError(f"kernel {name!r} is unknown; there are {', '.join(KERNELS)}")
     with locked(f"kernel-{name}"):
         known = _load(name)
         if known and time.time() - known[1] < LOOK_UP_AGAIN_S:

@@ -24,6 +24,7 @@ from harness.devices import (
 )
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import GroupStats, Ioband, group_name, table_line
+from harness.kernels import REALTIME
 from harness.load import READ_NOWAIT, fio
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
@@ -31,6 +32,8 @@ from harness.variants import variants
 from harness.waiting import wait_until
 
 SECTOR = 512
+# Kernels without some of the features below.
+OLD = ("6.1", "6.12", *REALTIME)
 # A millisecond for each I/O, long enough that bios are queued.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 # Ten milliseconds: a rival's queue of 64 lasts longer than a pause of the guest by its host.
@@ -437,7 +440,7 @@ def test_atomic_writes(ioband: Guest, kernel_name: str) -> None:
     assert answers[0] == answers[1]
     most, said, commands = answers[1]
     able = int(most.get("atomic_write_max_bytes", 0)) > 0
-    assert able or kernel_name in ("6.1", "6.12")
+    assert able or kernel_name in OLD
     # One WRITE ATOMIC(16), or no command.
     assert (said, commands) == (("16384", 1) if able else ("ENOTSUP", 0))
 
@@ -825,7 +828,7 @@ def test_protection_information_of_who_asks(ioband: Guest, kernel_name: str) -> 
 
     A bio with protection information is not split.
     """
-    if kernel_name in ("6.1", "6.12"):
+    if kernel_name in OLD:
         pytest.skip("io_uring takes no protection information here")
     guest = ioband
     guest.expect_dmesg("protection error|I/O error|check failed")

@@ -16,7 +16,10 @@ from .kernels import LOOK_UP_AGAIN_S, SUITES
 # What our builds read of the source, besides what describes it to Kbuild everywhere.
 READ = (
     *(f"arch/{name}" for name in ("um", "x86")),
-    *(f"drivers/{name}" for name in ("base", "block", "char", "input", "md", "net", "scsi", "tty")),
+    *(
+        f"drivers/{name}"
+        for name in ("base", "block", "char", "input", "md", "net", "pci", "scsi", "tty")
+    ),
     *"block certs crypto fs include init io_uring ipc kernel lib mm net scripts".split(),  # noqa: SIM905
     *("security", "tools/include", "usr", "virt"),
 )
@@ -30,11 +33,6 @@ def _look_up(archive: Archive) -> Package:
         if re.fullmatch(r"linux-source-\d.*", package.name):
             return package
     raise AptError(f"{archive.target} has no linux-source package")
-
-
-def _is_complete(root: Path) -> bool:
-    """Whether a tree has all of READ, to which a newer kernel may have added."""
-    return all((root / name).exists() for name in READ)
 
 
 def _unpack_source(archive: Archive, package: Package, root: Path) -> None:
@@ -65,15 +63,16 @@ def get_source() -> tuple[str, Path]:
         try:
             known = json.loads(state.read_text())
             root = trees / known["version"]
-            if _is_complete(root) and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
+            complete = root.is_dir() and known.get("read") == list(READ)
+            if complete and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
                 return known["version"], root
         except (FileNotFoundError, KeyError, ValueError):
-            known, root = None, None
+            known, root, complete = None, None, False
         try:
             archive = Archive(*SUITES["newest"])
             package = _look_up(archive)
             version, root = package.version, trees / package.version
-            if not _is_complete(root):
+            if not complete or not root.is_dir():
                 _unpack_source(archive, package, root)
         except AptError as err:
             if not known or not root.is_dir():
@@ -81,7 +80,8 @@ def get_source() -> tuple[str, Path]:
             version = known["version"]
             progress(f"source: keeping {version}, no look-up possible: {err}")
         else:
-            state.write_text(json.dumps({"version": version, "checked": time.time()}))
+            known = {"version": version, "checked": time.time(), "read": READ}
+            state.write_text(json.dumps(known))
             os.utime(root)
             prune(trees)
     return version, root

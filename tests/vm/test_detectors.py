@@ -28,8 +28,8 @@ FAULTS = {
     "use-after-free": r"KASAN: slab-use-after-free in use_after_free",
     "out-of-bounds": r"KASAN: slab-out-of-bounds in out_of_bounds",
 }
-# The kernel "rt" has no detectors for these.
-NOT_IN_RT = ("shift-too-far", "use-after-free", "out-of-bounds")
+# The kernel "rt" has no detectors for these, and a spinlock is not atomic there.
+NOT_IN_RT = ("sleep-in-atomic", "shift-too-far", "use-after-free", "out-of-bounds")
 # The kernel looks for hung tasks periodically, and reports a task that it finds twice.
 PATIENCE = """
 echo 2 >/proc/sys/kernel/hung_task_timeout_secs

@@ -12,6 +12,7 @@ from harness.devices import mounted, null_blk, scsi_debug, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
+from harness.machine import UnsupportedError
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, calls_traced, charged, traced
 from harness.waiting import wait_until
@@ -403,9 +404,16 @@ def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
     assert (done.discard if not option else done.write).bytes == DISCARDS << 16
 
 
+def require(guest: Guest, path: str) -> None:
+    """The kernels with detectors do not sleep."""
+    if not guest.exists(path):
+        raise UnsupportedError(f"this kernel has no {path}")
+
+
 def test_the_system_sleeps_behind_a_small_maximum(ioband: Guest) -> None:
     """The kernel freezes all tasks first, also tasks with queued bios, and tasks that sleep."""
     guest = ioband
+    require(guest, "/sys/power/pm_test")
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d0", disk) as dev,
@@ -434,6 +442,7 @@ def test_the_system_sleeps_behind_a_small_maximum(ioband: Guest) -> None:
 def test_a_pool_made_while_the_system_goes_to_sleep(ioband: Guest) -> None:
     """A program that hibernates has /dev/snapshot open; a pool made meanwhile queues nothing."""
     guest = ioband
+    require(guest, "/dev/snapshot")
     with null_blk(guest) as disk, Cgroup(guest, "a") as a:
         program = guest.start("exec sleep 600 </dev/snapshot")
         link = f"/proc/{program.pid}/fd/0"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Released bios are submitted although a worker of the target sleeps or cannot run."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import Cgroup
@@ -10,7 +9,7 @@ from harness.compete import DISK
 from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.load import Load, Stream
+from harness.load import Load, Stream, dirty_limit
 
 SPIN = ["chrt", "--fifo", "1", "taskset", "--cpu-list", "0", "sh", "-c", "while :; do :; done"]
 
@@ -46,17 +45,6 @@ def test_beside_a_task_that_does_not_yield(ioband: Guest) -> None:
         beside = measured.window(moments[2], moments[3])["reader"].iops
     print(f"reads in a second: {alone:.0f}, beside the spinner {beside:.0f}")
     assert beside > alone / 10
-
-
-@contextmanager
-def dirty_limit(guest: Guest, limit: int) -> Iterator[None]:
-    """So few bytes of the page cache may be dirty."""
-    ratio = guest.read("/proc/sys/vm/dirty_ratio")
-    guest.write("/proc/sys/vm/dirty_bytes", str(limit))
-    try:
-        yield
-    finally:
-        guest.write("/proc/sys/vm/dirty_ratio", ratio)
 
 
 def read_iops(guest: Guest, wbt_us: int) -> float:

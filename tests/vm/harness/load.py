@@ -13,6 +13,7 @@ import signal
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -282,3 +283,14 @@ class Load:
                 Completion(int(at_ms), int(latency_ns), int(size), direction.strip() == "1")
             )
         return sorted(completions)
+
+
+@contextmanager
+def dirty_limit(guest: Guest, limit: int) -> Iterator[None]:
+    """So few bytes of the page cache may be dirty."""
+    ratio = guest.read("/proc/sys/vm/dirty_ratio")
+    guest.write("/proc/sys/vm/dirty_bytes", str(limit))
+    try:
+        yield
+    finally:
+        guest.write("/proc/sys/vm/dirty_ratio", ratio)

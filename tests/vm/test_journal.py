@@ -12,6 +12,8 @@ from harness.load import dirty_limit
 from harness.variants import variants
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.guest(icount=True)
+
 # 50 MB/s, 100 us for each I/O.
 DISK = {"size_mib": 512, "memory_backed": 1, "irqmode": 2, "completion_nsec": 100_000, "mbps": 50}
 DIRTY_BYTES = 64 << 20
@@ -72,7 +74,6 @@ def end(guest: Guest, group: Cgroup, load: Job) -> None:
     wait_until(guest, lambda: not group.pids, "the job is gone")
 
 
-@pytest.mark.guest(icount=True)
 @pytest.mark.parametrize("fstype", variants(["ext4", "xfs"], "ext4"))
 def test_fsync_beside_a_writer_on_its_file_system(ioband: Guest, fstype: str) -> None:
     """It waits no longer than the device takes, whatever the weight or maximum of the writer."""

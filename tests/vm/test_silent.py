@@ -2,8 +2,8 @@
 """Devices and file systems that do not answer: no verb hangs on them, and it is said which.
 
 A suspended device holds all I/O, as a multipath device does that has no path.  A FUSE file system
-without a server answers as little as NFS after the loss of its server.  Users choose the source of
-such a file system.
+without a server answers as little as NFS after the loss of its server, which is tried as well.
+Users choose the source of such a file system.
 """
 
 import json
@@ -15,6 +15,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, linear, null_blk, sectors
 from harness.guest import Guest, Result
+from harness.lent import NFS, lent
 from harness.tool import Tool
 from harness.waiting import wait_until
 from test_tool import created, number_of
@@ -75,6 +76,30 @@ for source, point, kind, options in (
     assert not done, os.strerror(ctypes.get_errno())
 print("hung", file=open("/run/mounted", "w"))
 time.sleep(10000)
+"""
+
+# Only version 4, which needs no other daemon than the one for the exports.
+SERVE = """
+modprobe nfsd
+modprobe nfs
+ip link set lo up
+mount -t nfsd nfsd /proc/fs/nfsd
+mkdir -p /run/export {hung} /var/lib/nfs/v4recovery
+mount -t tmpfs export /run/export
+touch /etc/exports /var/lib/nfs/etab /var/lib/nfs/rmtab
+exportfs -o rw,fsid=0,no_root_squash,insecure 127.0.0.1:/run/export
+rpc.mountd -N 3
+rpc.nfsd -N 3 1
+mount -t nfs4 -o hard,proto=tcp,noac 127.0.0.1:/ {hung}
+"""
+END_SERVING = """
+rpc.nfsd -N 3 1
+umount {hung}
+rpc.nfsd 0
+pkill rpc.mountd
+exportfs -ua
+umount /run/export
+umount /proc/fs/nfsd
 """
 
 
@@ -416,6 +441,22 @@ def hung(guest: Guest) -> Iterator[None]:
     guest.run(f"umount -l {HUNG} {HUNG}-too; rm /run/mounted")
 
 
+def check_silence(guest: Guest) -> None:
+    """The file system really does not answer."""
+    assert guest.run(["timeout", "-s", "KILL", "1", "stat", HUNG], check=False).rc == -9
+
+
+@contextmanager
+def without_server(guest: Guest) -> Iterator[None]:
+    """A mount by NFS, of a server on the same machine that has stopped."""
+    with lent(guest, NFS):
+        guest.run(["bash", "-ec", SERVE.format(hung=HUNG)])
+        guest.run(["stat", "-f", HUNG])
+        guest.run(["rpc.nfsd", "0"])
+        yield
+        guest.run(["bash", "-ec", END_SERVING.format(hung=HUNG)])
+
+
 @contextmanager
 def silent(guest: Guest, what: str, under: DmDevice) -> Iterator[None]:
     """Devices, of which one is under ioband, or a file system."""
@@ -423,14 +464,15 @@ def silent(guest: Guest, what: str, under: DmDevice) -> Iterator[None]:
         with DmDevice(guest, "beside", ZERO) as beside, suspended(beside), suspended(under):
             yield
     else:
-        with hung(guest):
+        with {"file system": hung, "NFS server": without_server}[what](guest):
+            check_silence(guest)
             yield
 
 
 def test_a_file_system_that_does_not_answer(tool: Tool) -> None:
     guest = tool.guest
     with hung(guest), null_blk(guest) as disk:
-        assert guest.run(["timeout", "-s", "KILL", "1", "stat", HUNG], check=False).rc == -9
+        check_silence(guest)
         assert disk == DISK
         refused(tool, "wrap", f"{HUNG}/disk", says="its file system does not answer")
         refused(tool, "get-weight", f"{HUNG}/group", says="")
@@ -439,7 +481,14 @@ def test_a_file_system_that_does_not_answer(tool: Tool) -> None:
             assert findings(tool)["d"]["verdict"] == "ok"
 
 
-@pytest.mark.parametrize("what", ["device", "file system"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "device",
+        "file system",
+        pytest.param("NFS server", marks=pytest.mark.long("the server is unpacked")),
+    ],
+)
 def test_no_verb_hangs(tool: Tool, under: DmDevice, what: str) -> None:
     """All verbs of the help, beside something that does not answer."""
     guest = tool.guest

@@ -18,6 +18,7 @@ RPM = ("rpm", "rpmlint", "cpio")
 ARCH = ("makepkg", "pacman-package-manager", "libarchive-tools", "fakeroot")
 MULTIPATH = ("multipath-tools",)
 LXD = ("lxd",)
+NFS = ("nfs-kernel-server",)
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
 ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
@@ -27,7 +28,7 @@ LEND = """
 mount -t overlay -o lowerdir={tree}/usr:/usr overlay /usr
 mount --bind {modules} /usr/lib/modules/{release}
 [ ! -d {tree}/etc ] || cp -an {tree}/etc/. /etc/
-systemctl reload dbus
+[ ! -d /run/systemd/system ] || systemctl reload dbus
 """
 RETURN = "umount --lazy --recursive /usr"
 
@@ -55,7 +56,7 @@ def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
 
 def main() -> None:
     """Unpack what the tests lend to guests."""
-    for names in (ARCH, DOCKER, LIBVIRT, LXD, MULTIPATH, RPM):
+    for names in (ARCH, DOCKER, LIBVIRT, LXD, MULTIPATH, NFS, RPM):
         print(lent_tree(names))
 
 

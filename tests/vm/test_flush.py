@@ -121,6 +121,29 @@ def test_a_task_that_waits_for_its_writes(ioband: Guest) -> None:
             assert round_ms <= 1.1 * base_ms
 
 
+@pytest.mark.guest(icount=True)
+def test_a_flush_from_above_counts(ioband: Guest) -> None:
+    """A slice ends without a flush if one from above has covered its writes."""
+    guest = ioband
+    with (
+        null_blk(guest, **CACHED) as disk,
+        Ioband(guest, "d", disk, **SLICED) as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        fio = ["fio", "--name=job", f"--filename={device.path}", "--direct=1", "--runtime=3"]
+        fio += ["--time_based", "--output-format=json"]
+        reader = b.start([*fio, "--rw=randread", "--bs=4k", "--ioengine=libaio", "--iodepth=4"])
+        before = flushes(guest, disk)
+        out = a.run([*fio, "--rw=randwrite", "--bs=512k", "--fsync=1"]).out
+        seen = flushes(guest, disk) - before
+        reader.wait()
+        synced = json.loads(out[out.index("{") :])["jobs"][0]["sync"]["total_ios"]
+    print(f"{seen} flushes of the disk, {synced} from above")
+    assert synced > 50
+    assert seen <= 1.03 * synced
+
+
 @pytest.mark.all_kernels
 @pytest.mark.guest(parallel=True)
 def test_data_with_flushes(ioband: Guest) -> None:

@@ -653,14 +653,18 @@ u64 ioband_slice_completed_until(const struct ioband_core *core)
 	return core->cached_until - min(core->cached_until, core->inflight_cached);
 }
 
-/* A flush from above has covered bytes of the writer, and the charge for these is used up. */
+/*
+ * A flush from above has covered bytes of the writer, and the charge for these is used up, unless
+ * the time of the flush is charged as that of the writer's slice.
+ */
 static void leaf_note_covered(const struct ioband_core *core, struct ioband_leaf *leaf,
 			      u64 owed, u64 cached, u64 ns)
 {
 	const u64 estimate_ns = leaf_destage_ns(leaf, cached);
 	const u64 owed_ns = min(leaf_destage_ns(leaf, owed), ns);
 
-	leaf->prepaid_ns -= min(owed_ns, leaf->prepaid_ns);
+	if (core->holder != leaf)
+		leaf->prepaid_ns -= min(owed_ns, leaf->prepaid_ns);
 	leaf->flushes = core->flushes;
 	/* Other I/O may have prolonged it.  A short one tells little. */
 	if (estimate_ns >= IOBAND_GAP_FIRST_NS && ns < estimate_ns)

@@ -20,6 +20,9 @@ DIRTY_BYTES = 64 << 20
 WBPS = 2_000_000
 SETTLE_S = 3
 PAY_S = 60
+# A round takes up to 1.7 times as long as another one on the same device, which depends on where
+# the writer is in its file when the round begins.
+ROUNDS = 3
 # Write new files without end.  ext4 would write back a truncated file when it is closed.
 FILL = """
 import os, sys
@@ -67,6 +70,16 @@ def fsyncs(guest: Guest, point: str, writer: Cgroup, syncer: Cgroup) -> tuple[Ti
     return Times(*map(float, times.split())), load
 
 
+def rounds_of_fsyncs(guest: Guest, point: str, writer: Cgroup, syncer: Cgroup) -> Times:
+    """The same for several rounds, each with a new writer."""
+    rounds = []
+    for _ in range(ROUNDS):
+        times, load = fsyncs(guest, point, writer, syncer)
+        end(guest, writer, load)
+        rounds.append(times)
+    return Times(sum(times.total for times in rounds), max(times.longest for times in rounds))
+
+
 def end(guest: Guest, group: Cgroup, load: Job) -> None:
     """Kill a job of a group, and wait until it is gone."""
     load.kill()
@@ -88,15 +101,13 @@ def test_fsync_beside_a_writer_on_its_file_system(ioband: Guest, fstype: str) ->
             linear(guest, "plain", disk) as plain,
             mounted(guest, plain.path, fstype) as point,
         ):
-            alone, load = fsyncs(guest, point, writer, syncer)
-            end(guest, writer, load)
+            alone = rounds_of_fsyncs(guest, point, writer, syncer)
         with (
             null_blk(guest, **DISK) as disk,
             Ioband(guest, "d", disk) as device,
             mounted(guest, device.path, fstype) as point,
         ):
-            shared, load = fsyncs(guest, point, writer, syncer)
-            end(guest, writer, load)
+            shared = rounds_of_fsyncs(guest, point, writer, syncer)
             device.set_max(writer, wbps=WBPS)
             start_ms = guest.now_ms()
             before = device.io()["/a"].write.bytes
@@ -106,8 +117,9 @@ def test_fsync_beside_a_writer_on_its_file_system(ioband: Guest, fstype: str) ->
             seconds = (guest.now_ms() - start_ms) / 1000
             device.set_max(writer)
             end(guest, writer, load)
-    print(f"50 fsyncs: dm-linear {alone}, equal weights {shared}, writer at a maximum {limited}")
+    print(f"50 fsyncs, {ROUNDS} times: dm-linear {alone}, equal weights {shared}")
+    print(f"50 fsyncs beside a writer at a maximum: {limited}")
     print(f"the writer at its maximum: {written / seconds / 1e6:.2f} MB/s in {seconds:.0f} s")
     assert shared.total < 2 * alone.total
-    assert limited.total < 2 * alone.total
+    assert limited.total < 2 * alone.total / ROUNDS
     assert 0.9 * WBPS * seconds < written < 1.05 * WBPS * seconds

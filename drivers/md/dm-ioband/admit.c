@@ -198,6 +198,8 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	}
 	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
+	/* A task that polls would complete the bio in its own context. */
+	io->sender = bio->bi_opf & REQ_POLLED ? NULL : current;
 	ioband_dispatch_launch(io, bio, now_ns);
 	ioband_dispatch_note_inflight(pool);
 	return GO;
@@ -347,7 +349,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	enum verdict verdict;
 	unsigned long flags;
 	struct ioband_waiter waiter;
-	bool may_wait, wait, first, owes;
+	bool may_wait, wait, owes;
 	u64 now_ns;
 
 	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
@@ -358,13 +360,10 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	now_ns = ktime_get_ns();
 	io->start_ns = now_ns;
 	ioband_gather_pass(pool, now_ns);
-	first = !pool->held_ios;
 	ioband_state_activate(group);
 	verdict = decide(io, bio, urgency, false);
 	if (verdict == HELD)
 		ioband_dispatch(pool, now_ns);
-	if (first && pool->held_ios)
-		ioband_gather_pass_again(pool, now_ns);
 	/* From here on a queued bio may be dispatched, and freed. */
 	wait = may_wait && verdict == HELD && ioband_throttle_is_over(group, times);
 	owes = urgency == IOBAND_AT_ONCE && verdict == GO && io->shared &&

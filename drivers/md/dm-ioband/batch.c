@@ -62,12 +62,11 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	const bool by_task = !several && !batch->nowait && !from_schedule;
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio, *going = NULL;
-	bool held = false, first;
+	bool held = false;
 	unsigned long flags;
 
 	spin_lock_irqsave(&pool->lock, flags);
 	ioband_gather_pass(pool, now_ns);
-	first = !pool->held_ios;
 	while ((bio = bio_list_pop(&batch->bios))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
@@ -83,8 +82,6 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	batch->bytes = 0;
 	if (held)
 		ioband_dispatch(pool, now_ns);
-	if (first && pool->held_ios)
-		ioband_gather_pass_again(pool, now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (going)
 		dm_submit_bio_remap(going, NULL);

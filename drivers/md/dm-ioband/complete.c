@@ -23,8 +23,8 @@ static void describe(struct ioband_done *done, const struct ioband_io *io,
 		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
 		.op = io->op,
 		.splittable = io->split_min_bytes,
+		.sync = in_task() && READ_ONCE(io->sender) == current,
 	};
-	ioband_gather_note_context(io->target->pool, done);
 }
 
 /* The whole bio has completed. */

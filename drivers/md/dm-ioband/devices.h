@@ -112,9 +112,8 @@ enum ioband_state {
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
  * @nr_gather_cpus: number of them that count for @quantum
- * @sync_ios: since the last tick, bios that completed while a worker submitted them
+ * @sync_ios: since the last tick, bios that completed while they were submitted
  * @sync_ticks: ticks with such bios, and since with no others
- * @ahead_ios: the limit is higher by as many, for bios that wait for a worker
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies
  * @rings: completions that the CPUs have gathered
@@ -190,7 +189,6 @@ struct ioband_pool {
 	unsigned int nr_gather_cpus;
 	u32 sync_ios;
 	u32 sync_ticks;
-	u32 ahead_ios;
 	unsigned int calm_ticks;
 	unsigned long calm_until;
 

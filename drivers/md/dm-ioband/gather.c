@@ -22,11 +22,6 @@
  * The outstanding bios may wait for a worker that does not run, or for a device that hangs.  Then
  * the pool's tick passes the gathered completions.
  *
- * Some devices complete a bio while a worker submits it (worker.c).  The worker gathers up to a
- * ring full of these, however few are in flight, and passes them when it has submitted its bios.
- * If no bio is queued, no slot is needed: it leaves up to IOBAND_GATHER_MAX completions to the next
- * bio that arrives.
- *
  * Each completion is passed at once:
  *
  * - on a CPU that is idle otherwise.  Where only the device takes time, the order of events is that
@@ -35,21 +30,14 @@
  * - with slices, a minimum or a latency target, which depend on the moment of a completion.
  *
  * Every bio that takes the lock to be admitted, and each tick, passes what all CPUs have gathered.
- * So the decision for that bio is the same as without gathering.  If the bio is the first that is
- * queued, it passes them once more: a worker may just have left some.
+ * So the decision for that bio is the same as without gathering.
  *
  * 2. Devices without a queue
  * --------------------------
- * The limit is meant for bios at the device.  A RAM disk has no queue: it completes each bio while
- * it is submitted.  So a limit of one bio for each CPU suffices, and each bio would be admitted by
- * itself.  If for IOBAND_SYNC_TICKS all completions of the pool were of this kind, the limit is
- * raised by IOBAND_AHEAD_IOS for each busy CPU.  The bios wait for their worker, and delay others
- * by no more than the time in which it submits them:
- *
- *	a limit of 2, 2 CPUs: 2 + 2 * 64 = 130 bios may be admitted.  A worker takes 32 of them,
- *	and passes their 32 completions under one lock.
- *
- * The first other completion ends this.  A limit that was set is not raised.
+ * A RAM disk completes each bio while it is submitted, on the CPU of the submitter.  No bio waits
+ * at the device, so there is no order to decide, and a group that is held back leaves nothing to
+ * others but time of the CPU, which the kernel's own scheduler shares.  If for IOBAND_SYNC_TICKS
+ * all completions of the pool were of this kind, it is open (state.c).
  */
 #include "gather.h"
 
@@ -66,28 +54,17 @@
 /* Most completions that a CPU gathers, a power of two: as many as a batch of arrivals. */
 #define IOBAND_GATHER_MAX	32
 
-/* Size of a ring, a power of two: what a worker has left, and a batch. */
-#define IOBAND_RING		64
-
 /*
  * Longest mean time for which a slot stays empty.  A device with a longer time between completions
  * needs little CPU time.
  */
 #define IOBAND_GATHER_NS	(500 * NSEC_PER_USEC)
 
-/* Most bios that wait for a worker and do not count in the limit: two batches of a CPU; of all. */
-#define IOBAND_AHEAD_IOS	64U
-#define IOBAND_AHEAD_MAX	1024U
-
-/* Ticks after which a pool is known to complete bios while they are submitted. */
-#define IOBAND_SYNC_TICKS	16
-
 /**
  * struct ioband_ring - completions that a CPU has gathered
  * @joined: link in the pool's list of CPUs that may gather; under the pool's lock
  * @may: in that list; written under the pool's lock
  * @head: number of completions passed to the core; written under the pool's lock
- * @worker: worker that submits bios now, and passes the ring then; NULL: none
  * @tail: number of completions gathered; written by the CPU, with interrupts off
  * @done: the completions from @head to @tail
  */
@@ -95,9 +72,8 @@ struct ioband_ring {
 	struct list_head joined;
 	bool may;
 	u32 head;
-	const struct task_struct *worker ____cacheline_aligned_in_smp;
-	u32 tail;
-	struct ioband_done done[IOBAND_RING];
+	u32 tail ____cacheline_aligned_in_smp;
+	struct ioband_done done[IOBAND_GATHER_MAX];
 };
 
 enum outcome {
@@ -135,16 +111,12 @@ void ioband_gather_exit_pool(struct ioband_pool *pool)
 }
 
 /* See 2 above.  Under the pool's lock. */
-static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
+static void note_sync(struct ioband_pool *pool, const struct ioband_done *done)
 {
-	pool->sync_ios += done->sync;
-	if (!done->async)
-		return;
-	pool->sync_ticks = 0;
-	if (pool->ahead_ios) {
-		pool->ahead_ios = 0;
-		ioband_state_apply(pool, done->now_ns);
-	}
+	if (done->sync)
+		pool->sync_ios++;
+	else
+		pool->sync_ticks = 0;
 }
 
 /* A completion while discards are in flight, or of a discard: it is no sample of the device. */
@@ -166,7 +138,7 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
 	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
 		ioband_state_apply(pool, done->now_ns);
-	note_context(pool, done);
+	note_sync(pool, done);
 	if (unlikely(done->bill.no_data || pool->lost.inflight)) {
 		note_beside(pool, done);
 		return;
@@ -189,7 +161,7 @@ static void dispatch_queued(struct ioband_pool *pool, u64 now_ns)
 		ioband_dispatch(pool, now_ns);
 }
 
-/* The quantum, see above; 0: not even workers gather.  Under the pool's lock. */
+/* The quantum, see above; 0: no CPU gathers.  Under the pool's lock. */
 static u32 quantum_of(const struct ioband_pool *pool)
 {
 	const struct ioband_core *core = &pool->core;
@@ -218,7 +190,7 @@ static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_
 	if (head == tail)
 		return 0;
 	for (at = head; at != tail; at++) {
-		const struct ioband_done *done = &ring->done[at % IOBAND_RING];
+		const struct ioband_done *done = &ring->done[at % IOBAND_GATHER_MAX];
 
 		account(pool, done);
 		*newest_ns = max(*newest_ns, done->now_ns);
@@ -256,14 +228,10 @@ static u32 pass_all(struct ioband_pool *pool)
 	return all;
 }
 
-/* May a CPU gather as many completions as @count, of which @done is the last? */
-static bool may_have(const struct ioband_pool *pool, const struct ioband_ring *ring,
-		     const struct ioband_done *done, u32 count)
+/* May a CPU gather as many completions as @count? */
+static bool may_have(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
 {
-	const u32 quantum = READ_ONCE(pool->quantum);
-
-	return READ_ONCE(ring->may) && quantum &&
-	       (done->sync ? count <= IOBAND_RING : count < quantum);
+	return READ_ONCE(ring->may) && count < READ_ONCE(pool->quantum);
 }
 
 /*
@@ -278,12 +246,12 @@ static enum outcome add(struct ioband_pool *pool, struct ioband_ring *ring,
 	/* pairs with pass() */
 	const u32 count = tail - smp_load_acquire(&ring->head) + 1;
 
-	if (!may_have(pool, ring, done, count))
+	if (!may_have(pool, ring, count))
 		return NOT_GATHERED;
-	ring->done[tail % IOBAND_RING] = *done;
+	ring->done[tail % IOBAND_GATHER_MAX] = *done;
 	smp_store_release(&ring->tail, tail + 1);	/* pairs with pass() */
 	smp_mb();	/* pairs with pass_all() and ioband_gather_tick() */
-	return may_have(pool, ring, done, count) ? GATHERED : TOO_MANY;
+	return may_have(pool, ring, count) ? GATHERED : TOO_MANY;
 }
 
 /* A CPU may gather completions until the next tick.  Under the pool's lock. */
@@ -350,19 +318,6 @@ void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_gather_pass_again() - pass what workers have left while no bio was queued
- * @pool: pool with the first bios that are queued
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- */
-void ioband_gather_pass_again(struct ioband_pool *pool, u64 now_ns)
-{
-	smp_mb();	/* pairs with ioband_gather_end() */
-	ioband_gather_pass(pool, now_ns);
-}
-
-/**
  * ioband_gather_pass_with() - pass a completion and all that are gathered to the core, and dispatch
  * @pool: pool
  * @done: the completion
@@ -383,82 +338,14 @@ void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done 
 }
 
 /**
- * ioband_gather_note_context() - note whether the device completes a bio while it is submitted
- * @pool: pool
- * @done: the completion; the caller is in its context
- *
- * That is not known of a bio that a task submits for itself.
- *
- * Context: Any.
- */
-void ioband_gather_note_context(struct ioband_pool *pool, struct ioband_done *done)
-{
-	/* A task other than the worker does not care which CPU's ring it looks at. */
-	const bool by_worker = READ_ONCE(raw_cpu_ptr(pool->rings)->worker) == current;
-
-	done->sync = in_task() && by_worker;
-	done->async = !in_task() || (!by_worker && current->flags & PF_KTHREAD);
-}
-
-/**
- * ioband_gather_begin() - a worker begins to submit bios
- * @pool: pool
- *
- * Context: Process, of a worker that stays on its CPU.
- *
- * Return: the ring of the CPU, for ioband_gather_end().
- */
-struct ioband_ring *ioband_gather_begin(struct ioband_pool *pool)
-{
-	struct ioband_ring *ring = raw_cpu_ptr(pool->rings);
-
-	WRITE_ONCE(ring->worker, current);
-	return ring;
-}
-
-/**
- * ioband_gather_end() - the worker has submitted the bios
- * @pool: pool
- * @ring: its ring
- *
- * Context: Process, as ioband_gather_begin().
- */
-void ioband_gather_end(struct ioband_pool *pool, struct ioband_ring *ring)
-{
-	u32 count;
-
-	WRITE_ONCE(ring->worker, NULL);
-	smp_mb();	/* pairs with ioband_gather_pass_again() */
-	count = READ_ONCE(ring->tail) - READ_ONCE(ring->head);
-	if (count > IOBAND_GATHER_MAX ||
-	    (count && (!READ_ONCE(ring->may) || READ_ONCE(pool->held_ios))))
-		pass_late(pool, ring);
-}
-
-/* The number of bios by which the limit is raised.  Under the pool's lock. */
-static u32 ahead_of(struct ioband_pool *pool, u32 cpus)
-{
-	if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
-		pool->sync_ticks++;
-	pool->sync_ios = 0;
-	if (pool->sync_ticks < IOBAND_SYNC_TICKS || !ioband_pool_finds_depth(pool) ||
-	    ioband_core_has_guarantees(&pool->core))
-		return 0;
-	return min(IOBAND_AHEAD_IOS * cpus, IOBAND_AHEAD_MAX);
-}
-
-/**
  * ioband_gather_tick() - pass gathered completions, and find out anew which CPUs are busy
  * @pool: pool in the shared state
  * @now_ns: time
- *
- * The caller calls ioband_state_apply(), as the limit may have changed.
  *
  * Context: Under the pool's lock.
  */
 void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 {
-	const u32 cpus = pool->nr_gather_cpus;
 	struct ioband_ring *ring, *next;
 
 	list_for_each_entry(ring, &pool->gather_cpus, joined)
@@ -468,7 +355,9 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 	ioband_gather_pass(pool, now_ns);
 	list_for_each_entry_safe(ring, next, &pool->gather_cpus, joined)
 		list_del(&ring->joined);
-	pool->ahead_ios = ahead_of(pool, cpus);
+	if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
+		pool->sync_ticks++;
+	pool->sync_ios = 0;
 }
 
 /**

@@ -18,8 +18,7 @@
  * @whole_bytes: size of the whole bio; without data, as in its bill
  * @op: see &enum ioband_op
  * @splittable: the bio could be split
- * @sync: the device completed the bio while a worker submitted it
- * @async: it did not
+ * @sync: the device completed the bio while it was submitted
  */
 struct ioband_done {
 	struct ioband_stream *stream;
@@ -32,19 +31,14 @@ struct ioband_done {
 	u8 op;
 	bool splittable;
 	bool sync;
-	bool async;
 };
 
 int ioband_gather_init_pool(struct ioband_pool *pool);
 void ioband_gather_exit_pool(struct ioband_pool *pool);
 bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done);
 void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns);
-void ioband_gather_pass_again(struct ioband_pool *pool, u64 now_ns);
 void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done *done);
 void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns);
 void ioband_gather_pass_any(struct ioband_pool *pool);
-struct ioband_ring *ioband_gather_begin(struct ioband_pool *pool);
-void ioband_gather_end(struct ioband_pool *pool, struct ioband_ring *ring);
-void ioband_gather_note_context(struct ioband_pool *pool, struct ioband_done *done);
 
 #endif /* DM_IOBAND_GATHER_H */

@@ -51,6 +51,8 @@
  * @start_ns: time of arrival, later of dispatch
  * @bill: cost of the bio, or of its latest split
  * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
+ * @sender: the task that submits the bio, or its latest split, to the device below; for comparison
+ *	only: it may be gone
  * @covers: of an empty flush, see ioband_flush_covers()
  * @bytes: bytes covered
  * @wait_us: how long the bio was queued
@@ -86,6 +88,7 @@ struct ioband_io {
 		struct task_struct *task;
 		u64 covers;
 	};
+	const struct task_struct *sender;
 	u32 bytes;
 	u32 wait_us;
 	u8 op;
@@ -157,6 +160,15 @@ static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 	if (mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP)
 		return &member->scope;
 	return &member->pool->scope;
+}
+
+/* Ticks after which a device is known to complete each bio while it is submitted. */
+#define IOBAND_SYNC_TICKS	16
+
+/* Do all devices complete each bio while it is submitted (gather.c)?  Under the pool's lock. */
+static inline bool ioband_pool_is_sync(const struct ioband_pool *pool)
+{
+	return pool->sync_ticks >= IOBAND_SYNC_TICKS;
 }
 
 /* The in-flight limit is found by trials. */

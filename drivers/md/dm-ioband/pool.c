@@ -48,6 +48,9 @@
 /* Number of ticks in the shared state with capacity to spare, until the pool opens. */
 #define IOBAND_CALM_TICKS	50
 
+/* Most bios in a task's plug, as BLK_MAX_REQUEST_COUNT of the kernel, and as many that are run. */
+#define IOBAND_PLUGGED_IOS	64
+
 /* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
@@ -257,26 +260,39 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	set_limit(pool, now_ns);
 }
 
-/* The number of bios in flight with which no group is slowed down. */
+/*
+ * The number of bios in flight with which no group is slowed down.  A device that completes bios
+ * while they are submitted has none of its own; the bios in the tasks' plugs are in flight.
+ */
 static u32 spare_ios(const struct ioband_pool *pool)
 {
-	return pool->limit_ios / 2;
+	const u32 plugged = IOBAND_PLUGGED_IOS * num_online_cpus();
+
+	return pool->limit_ios / 2 + (ioband_pool_is_sync(pool) ? plugged : 0);
 }
 
-/* Has there been capacity to spare for some time, without ticks that tried another limit? */
+/*
+ * Has there been capacity to spare for some time, without ticks that tried another limit?  Or does
+ * the device have no queue, so that there is no limit to find?
+ */
 static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 {
+	const bool discards = !list_empty(&pool->discarders) ||
+			      ioband_discard_is_recent(&pool->lost, now_ns);
+
 	if (!ioband_depth_in_trial(&pool->depth)) {
 		const bool spare = !ioband_core_has_waiting(&pool->core) &&
-				   !pool->wbt_streams && !pool->open_ios &&
-				   pool->peak_ios <= spare_ios(pool) &&
-				   list_empty(&pool->discarders) &&
-				   !ioband_discard_is_recent(&pool->lost, now_ns);
+				   !pool->wbt_streams && !pool->open_ios && !discards &&
+				   pool->peak_ios <= spare_ios(pool);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
-	return pool->calm_ticks >= IOBAND_CALM_TICKS && !ioband_core_has_guarantees(&pool->core) &&
-	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
+	if (ioband_core_has_guarantees(&pool->core))
+		return false;
+	if (!ioband_pool_finds_depth(pool))
+		return pool->calm_ticks >= IOBAND_CALM_TICKS;
+	return (ioband_pool_is_sync(pool) && !discards) ||
+	       (pool->calm_ticks >= IOBAND_CALM_TICKS && ioband_depth_is_settled(&pool->depth));
 }
 
 /* Under the walk mutex; takes the pool's lock. */

@@ -16,7 +16,6 @@
 #include "complete.h"
 #include "dispatch.h"
 #include "flush.h"
-#include "gather.h"
 #include "io.h"
 #include "split.h"
 #include "submit.h"
@@ -85,6 +84,7 @@ static void submit_splits(struct ioband_io *io)
 	const u32 bytes = atomic_read(&io->due_bytes);
 	const bool last = io->sent + bytes == io->bytes;
 
+	WRITE_ONCE(io->sender, current);
 	submit_bytes(io, bytes);
 	if (!last && atomic_sub_return(bytes, &io->due_bytes))
 		ioband_submit_again(io);
@@ -159,6 +159,7 @@ static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 		if (io->split_bytes) {
 			submit_splits(io);
 		} else {
+			io->sender = current;
 			dm_submit_bio_remap(ioband_bio_of(io), NULL);
 			atomic_dec(&target->ready_ios);
 		}
@@ -175,21 +176,16 @@ static bool submit_queued(struct ioband_queue *queue)
 	struct llist_node *list = llist_reverse_order(llist_del_all(&queue->ios));
 	const unsigned long switches = current->nvcsw;
 	struct ioband_target *target = queue->target;
-	struct ioband_ring *ring = NULL;
 	bool slept;
 	u32 sent;
 
 	if (!list)
 		return false;
-	if (READ_ONCE(queue->worker) == current)
-		ring = ioband_gather_begin(target->pool);
 	atomic_inc(&queue->in_hand);
 	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
 	sent = submit_list(target, list);
 	slept = current->nvcsw != switches;
 	atomic_dec(&queue->in_hand);
-	if (ring)
-		ioband_gather_end(target->pool, ring);
 	if (queue->lane == IOBAND_LANE_PROMPT)
 		note_nosleep(target->member, sent, slept);
 	else

@@ -172,8 +172,9 @@ demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or tw
 	$(PYTHON) tests/demo/demo.py
 
 bench: setup-bench ## Measure instructions, locks and throughput against the kernel's own schedulers
-	$(PYTHON) tests/bench/cost.py --json build/cost.json $(addprefix --kernel ,$(KERNEL))
-	$(PYTHON) tests/bench/locks.py --json build/locks.json $(addprefix --kernel ,$(KERNEL))
+	@for program in cost locks; do for later in 0 10; do \
+		$(PYTHON) tests/bench/$$program.py --json build/$$program-$$later.json \
+			--later-us $$later $(addprefix --kernel ,$(KERNEL)) || exit 1; done; done
 	$(PYTHON) tests/bench/speed.py --json build/speed.json
 
 lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/results (S=S5,S6 PEERS=bfq,ioband)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Ways to share a disk among cgroups, and their common load.
 
-The load is 4-KiB random reads on a null_blk disk that completes at once, by
-io_uring, 64 deep in batches of 32: one process in each of the given cgroups.
+The load is 4-KiB random reads on a null_blk disk, by io_uring, 64 deep in
+batches of 32: one process in each of the given cgroups.  The disk completes each
+I/O while it is submitted, or later by an interrupt.
 Every figure includes the work of fio; only the differences count.
 """
 
@@ -149,11 +150,17 @@ CONTESTANTS = (
 
 @contextlib.contextmanager
 def entered(
-    guest: Guest, contestant: Contestant, groups: Sequence[Cgroup], disk: str, queues: int = 1
+    guest: Guest,
+    contestant: Contestant,
+    groups: Sequence[Cgroup],
+    disk: str,
+    queues: int = 1,
+    later_us: int = 0,
 ) -> Iterator[Entry]:
     """A contestant on a new disk, as traces of a policy stay with the disk that had it."""
+    way = {"irqmode": 2, "completion_nsec": 1000 * later_us} if later_us else {"irqmode": 0}
     with (
-        null_blk(guest, disk, irqmode=0, blocksize=512, submit_queues=queues) as path,
+        null_blk(guest, disk, blocksize=512, submit_queues=queues, **way) as path,
         contestant.set_up(guest, path, groups) as device,
     ):
         yield Entry(contestant.name, path, device)

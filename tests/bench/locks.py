@@ -23,7 +23,7 @@ from harness.guest import Guest, Sample
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
 from harness.tracing import TRACING, on_one_cpu
-from output import arguments, publish
+from output import arguments, disk_name, later_us, publish
 
 CPUS = 2
 SETTLE_S = 1.0
@@ -93,13 +93,13 @@ def counted(guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequenc
     return Window(callers, ios, (last.at_ms - first.at_ms) / 1000)
 
 
-def measure(guest: Guest) -> dict[str, dict[str, dict[str, float]]]:
+def measure(guest: Guest, later_us: int = 0) -> dict[str, dict[str, dict[str, float]]]:
     """Locks per I/O by load, contestant and caller."""
     figures: dict[str, dict[str, dict[str, float]]] = {load: {} for load in GOALS}
     with watched(guest) as files, Cgroup(guest, "a") as one, Cgroup(guest, "b") as two:
         for each in (each for each in CONTESTANTS if each.name in NAMES):
             for load, groups in zip(GOALS, ([one, one], [one, two]), strict=True):
-                with entered(guest, each, [one, two], "bench", CPUS) as entry:
+                with entered(guest, each, [one, two], "bench", CPUS, later_us) as entry:
                     callers = counted(guest, entry, groups, files).per_io()
                 progress(f"{each.name}, {load}: {sum(callers.values()):.2f}")
                 figures[load][each.name] = callers
@@ -112,10 +112,10 @@ def own(callers: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(its.items(), key=lambda item: -item[1]))
 
 
-def table(figures: dict[str, dict[str, dict[str, float]]], release: str) -> str:
+def table(figures: dict[str, dict[str, dict[str, float]]], release: str, later_us: int = 0) -> str:
     """The figures as text."""
     lines = [
-        f"Locks taken per I/O, 4-KiB random reads, {CPUS} CPUs, {release}",
+        f"Locks taken per I/O, 4-KiB random reads {disk_name(later_us)}, {CPUS} CPUs, {release}",
         f"{'':12}" + "".join(f"{load:>14}{'-linear':>9}" for load in figures),
     ]
     for name in NAMES:
@@ -141,14 +141,16 @@ def main() -> None:
     """Measure, print a table, and write the figures as JSON."""
     parser = arguments(main.__doc__)
     parser.add_argument("--kernel", default=own_kernel_name())
+    later_us(parser)
     args = parser.parse_args()
     kernel = get_kernel(args.kernel)
     module = build_module(kernel)[0]
     progress(f"booting {kernel.release} on {CPUS} CPUs")
     with Guest(kernel, smp=CPUS, parallel=True) as guest:
         guest.insmod(module)
-        figures = measure(guest)
-    publish(table(figures, kernel.release), {"locks_per_io": figures}, kernel.release, args.json)
+        figures = measure(guest, args.later_us)
+    text = table(figures, kernel.release, args.later_us)
+    publish(text, {"locks_per_io": figures}, kernel.release, args.json)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ BASE = "dm-linear"
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 NAMES = (*SCHEDULERS, BASE, "ioband")
 # The least ratio of ioband, by load.
-GOALS = {"one cgroup": 0.97, "two cgroups": 0.85}
+GOALS = {"one cgroup": 0.97, "two cgroups": 0.90}
 RATES = {"by_time": "time", "by_cpu": "CPU time"}
 MAX_WIDTH = 0.1  # of an interval, as a part of the median
 NICE = -20

@@ -10,8 +10,19 @@
 #include "io.h"
 #include "split.h"
 #include "stats.h"
+#include "submit.h"
 
-static void describe(struct ioband_done *done, const struct ioband_io *io,
+/* Did the device complete a bio while it was submitted, see gather.c? */
+static void describe_context(struct ioband_done *done, struct ioband_io *io)
+{
+	const bool by_sender = in_task() && READ_ONCE(io->sender) == current;
+
+	done->async = !by_sender;
+	done->sync = by_sender && !ioband_bio_of(io)->bi_status &&
+		     (!(current->flags & PF_WQ_WORKER) || ioband_submit_is_sending(io));
+}
+
+static void describe(struct ioband_done *done, struct ioband_io *io,
 		     const struct ioband_bill *bill, u64 now_ns)
 {
 	*done = (struct ioband_done) {
@@ -23,8 +34,8 @@ static void describe(struct ioband_done *done, const struct ioband_io *io,
 		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
 		.op = io->op,
 		.splittable = io->split_min_bytes,
-		.sync = in_task() && READ_ONCE(io->sender) == current,
 	};
+	describe_context(done, io);
 }
 
 /* The whole bio has completed. */

@@ -112,7 +112,7 @@ enum ioband_state {
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
  * @nr_gather_cpus: number of them that count for @quantum
- * @sync_ios: since the last tick, bios that completed while they were submitted
+ * @sync_ios: since the last tick of the shared state, bios that completed while they were submitted
  * @sync_ticks: ticks with such bios, and since with no others
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies

@@ -34,10 +34,15 @@
  *
  * 2. Devices without a queue
  * --------------------------
- * A RAM disk completes each bio while it is submitted, on the CPU of the submitter.  No bio waits
- * at the device, so there is no order to decide, and a group that is held back leaves nothing to
- * others but time of the CPU, which the kernel's own scheduler shares.  If for IOBAND_SYNC_TICKS
- * all completions of the pool were of this kind, it is open (state.c).
+ * A RAM disk completes each bio while it is submitted.  No bio waits at the device, so its order
+ * cannot be chosen.  A group that is held leaves only CPU time to others, which the kernel's CPU
+ * scheduler shares.  If for IOBAND_SYNC_TICKS all completions of the pool were of this kind, the
+ * pool opens for a few seconds (state.c), unless it has slices, a limit that was set, a minimum or
+ * a latency target.
+ *
+ * A task that submits may complete another bio later: a kworker also runs the work of other
+ * drivers.  So a completion in a kworker counts as of this kind only while the kworker submits the
+ * bios of the same queue, and otherwise tells nothing.  Nor does a bio that failed.
  */
 #include "gather.h"
 
@@ -111,11 +116,10 @@ void ioband_gather_exit_pool(struct ioband_pool *pool)
 }
 
 /* See 2 above.  Under the pool's lock. */
-static void note_sync(struct ioband_pool *pool, const struct ioband_done *done)
+static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
 {
-	if (done->sync)
-		pool->sync_ios++;
-	else
+	pool->sync_ios += done->sync;
+	if (done->async)
 		pool->sync_ticks = 0;
 }
 
@@ -138,11 +142,11 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
 	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
 		ioband_state_apply(pool, done->now_ns);
-	note_sync(pool, done);
 	if (unlikely(done->bill.no_data || pool->lost.inflight)) {
 		note_beside(pool, done);
 		return;
 	}
+	note_context(pool, done);
 	gap_ns = done->now_ns > pool->done_ns ? done->now_ns - pool->done_ns : 0;
 	busy_ns = ioband_core_busy_ns(&pool->core, pool->done_ns, done->now_ns);
 	pool->done_ns += gap_ns;

@@ -162,10 +162,13 @@ static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 	return &member->pool->scope;
 }
 
-/* Ticks after which a device is known to complete each bio while it is submitted. */
+/* Ticks with bios that all completed while they were submitted, until the pool opens. */
 #define IOBAND_SYNC_TICKS	16
 
-/* Do all devices complete each bio while it is submitted (gather.c)?  Under the pool's lock. */
+/*
+ * Did all bios complete while they were submitted (gather.c), before the pool opened?  Under the
+ * pool's lock.
+ */
 static inline bool ioband_pool_is_sync(const struct ioband_pool *pool)
 {
 	return pool->sync_ticks >= IOBAND_SYNC_TICKS;

@@ -48,9 +48,6 @@
 /* Number of ticks in the shared state with capacity to spare, until the pool opens. */
 #define IOBAND_CALM_TICKS	50
 
-/* Most bios in a task's plug, as BLK_MAX_REQUEST_COUNT of the kernel, and as many that are run. */
-#define IOBAND_PLUGGED_IOS	64
-
 /* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
@@ -260,15 +257,10 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	set_limit(pool, now_ns);
 }
 
-/*
- * The number of bios in flight with which no group is slowed down.  A device that completes bios
- * while they are submitted has none of its own; the bios in the tasks' plugs are in flight.
- */
+/* The number of bios in flight with which no group is slowed down. */
 static u32 spare_ios(const struct ioband_pool *pool)
 {
-	const u32 plugged = IOBAND_PLUGGED_IOS * num_online_cpus();
-
-	return pool->limit_ios / 2 + (ioband_pool_is_sync(pool) ? plugged : 0);
+	return pool->limit_ios / 2;
 }
 
 /*
@@ -351,12 +343,14 @@ static void tick_open(struct ioband_pool *pool)
 	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* queued by a maximum */
 	/*
 	 * More is in flight than is_calm() allows.  The limit may never be reached, as a device
-	 * with a short queue of its own makes submitters wait.
+	 * with a short queue of its own makes submitters wait.  At a device without a queue, the
+	 * bios in flight are in the plugs of tasks.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active &&
 	    (pool->slice_ms ||
 	     (pool->nr_active > 1 &&
-	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
+	      ((inflight > spare_ios(pool) && !ioband_pool_is_sync(pool)) ||
+	       ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
 	may_hang = pool->lost.inflight || ioband_stall_is_silent(&pool->stall);

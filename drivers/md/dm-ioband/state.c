@@ -3,10 +3,10 @@
  * dm-ioband: the two states of a pool.
  *
  * In the open state no bio has to be queued: one group is active, or all groups together do not
- * fill the device, or it has no queue that could be filled (gather.c).  A bio finds its group, sees
- * that the group is open, is counted on its CPU, and is dispatched.  It takes no lock, and writes
- * no cache line that another CPU writes.  In the shared state groups compete.  Every bio passes the
- * scheduler under the pool's lock, and may be queued in its group.
+ * fill the device, or it has no queue (gather.c).  A bio finds its group, sees that the group is
+ * open, is counted on its CPU, and is dispatched.  It takes no lock, and writes no cache line that
+ * another CPU writes.  In the shared state groups compete.  Every bio passes the scheduler under
+ * the pool's lock, and may be queued in its group.
  *
  * A pool with slices has no open state.  A lone group's I/O at a disk that seeks, and in its write
  * cache, would delay the next group, and no group would be charged for it.  The cost of the lock
@@ -19,12 +19,11 @@
  * With more than one, the pool is shared until two conditions hold: the groups do not fill the
  * device, and no group is idle or has a minimum or a latency target.  Then the pool is open for a
  * few seconds, after which the load may have changed.  It returns to the shared state earlier if
- * more than half of the limit is in flight (the pool's tick checks), or if a group discards.  A
- * device without a queue needs none of this but the return after a few seconds: then one tick shows
- * whether it still completes each bio while it is submitted.  Bios without data pass the scheduler
- * in the open state too (split.c).  Service in the open state is not charged, as no other group
- * wanted it.  Bios of the open state that are in flight when groups begin to compete count from
- * then on, see ioband_state_apply().
+ * more than half of the limit is in flight (the pool's tick checks), or if a group discards.  The
+ * pool opens for as long if its devices have no queue; then the number of bios in flight does not
+ * matter.  Bios without data pass the scheduler in the open state too (split.c).  Service in the
+ * open state is not charged, as no other group wanted it.  Bios of the open state that are in
+ * flight when groups begin to compete count from then on, see ioband_state_apply().
  */
 #include "state.h"
 
@@ -151,6 +150,8 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->lost.began_ns = now_ns;
 	pool->peak_ios = ioband_dispatch_inflight(pool);
 	pool->calm_ticks = 0;
+	pool->sync_ios = 0;
+	pool->sync_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
 	pool->open_shift = 0;
@@ -203,7 +204,7 @@ void ioband_state_activate(struct ioband_group *group)
 	if (pool->slice_ms ||
 	    (pool->nr_active > 1 &&
 	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
-	      !(ioband_depth_is_settled(&pool->depth) || ioband_pool_is_sync(pool)) ||
+	      !ioband_depth_is_settled(&pool->depth) ||
 	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else

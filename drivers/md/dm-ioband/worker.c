@@ -183,7 +183,9 @@ static bool submit_queued(struct ioband_queue *queue)
 		return false;
 	atomic_inc(&queue->in_hand);
 	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
+	WRITE_ONCE(queue->sending, current);
 	sent = submit_list(target, list);
+	WRITE_ONCE(queue->sending, NULL);
 	slept = current->nvcsw != switches;
 	atomic_dec(&queue->in_hand);
 	if (queue->lane == IOBAND_LANE_PROMPT)

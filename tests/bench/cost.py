@@ -20,7 +20,7 @@ from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
 from output import arguments, disk_name, later_us, publish
 
-SETTLE_S = 0.3
+SETTLE_S = 1.0
 WINDOW_S = 1.0
 DISK = "nullb0"
 BASE = "dm-linear"

@@ -13,13 +13,10 @@
 #include "submit.h"
 
 /* Did the device complete a bio while it was submitted, see gather.c? */
-static void describe_context(struct ioband_done *done, struct ioband_io *io)
+static bool is_sync(struct ioband_io *io)
 {
-	const bool by_sender = in_task() && READ_ONCE(io->sender) == current;
-
-	done->async = !by_sender;
-	done->sync = by_sender && !ioband_bio_of(io)->bi_status &&
-		     (!(current->flags & PF_WQ_WORKER) || ioband_submit_is_sending(io));
+	return in_task() && READ_ONCE(io->sender) == current && !ioband_bio_of(io)->bi_status &&
+	       (!(current->flags & PF_WQ_WORKER) || ioband_submit_is_sending(io));
 }
 
 static void describe(struct ioband_done *done, struct ioband_io *io,
@@ -34,8 +31,8 @@ static void describe(struct ioband_done *done, struct ioband_io *io,
 		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
 		.op = io->op,
 		.splittable = io->split_min_bytes,
+		.sync = is_sync(io),
 	};
-	describe_context(done, io);
 }
 
 /* The whole bio has completed. */

@@ -112,7 +112,8 @@ enum ioband_state {
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
  * @nr_gather_cpus: number of them that count for @quantum
- * @sync_ios: since the last tick of the shared state, bios that completed while they were submitted
+ * @sync_ios: since the last tick, a bio completed while it was submitted
+ * @async_ios: since the last tick, a bio completed later, or failed
  * @sync_ticks: ticks with such bios, and since with no others
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies
@@ -187,7 +188,8 @@ struct ioband_pool {
 	u32 peak_ios;
 	struct list_head gather_cpus;
 	unsigned int nr_gather_cpus;
-	u32 sync_ios;
+	bool sync_ios;
+	bool async_ios;
 	u32 sync_ticks;
 	unsigned int calm_ticks;
 	unsigned long calm_until;

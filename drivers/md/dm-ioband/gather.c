@@ -41,8 +41,8 @@
  * a latency target.
  *
  * A task that submits may complete another bio later: a kworker also runs the work of other
- * drivers.  So a completion in a kworker counts as of this kind only while the kworker submits the
- * bios of the same queue, and otherwise tells nothing.  Nor does a bio that failed.
+ * drivers.  So a completion in a kworker is of this kind only while the kworker submits the bios of
+ * the same queue.  A bio that failed is not of this kind.
  */
 #include "gather.h"
 
@@ -118,9 +118,10 @@ void ioband_gather_exit_pool(struct ioband_pool *pool)
 /* See 2 above.  Under the pool's lock. */
 static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
 {
-	pool->sync_ios += done->sync;
-	if (done->async)
-		pool->sync_ticks = 0;
+	if (done->sync)
+		pool->sync_ios = true;
+	else
+		pool->async_ios = true;
 }
 
 /* A completion while discards are in flight, or of a discard: it is no sample of the device. */
@@ -359,9 +360,12 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 	ioband_gather_pass(pool, now_ns);
 	list_for_each_entry_safe(ring, next, &pool->gather_cpus, joined)
 		list_del(&ring->joined);
-	if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
+	if (pool->async_ios)
+		pool->sync_ticks = 0;
+	else if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
 		pool->sync_ticks++;
-	pool->sync_ios = 0;
+	pool->sync_ios = false;
+	pool->async_ios = false;
 }
 
 /**

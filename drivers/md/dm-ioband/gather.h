@@ -19,7 +19,6 @@
  * @op: see &enum ioband_op
  * @splittable: the bio could be split
  * @sync: the device completed the bio while it was submitted
- * @async: it did not; with neither, that is not known
  */
 struct ioband_done {
 	struct ioband_stream *stream;
@@ -32,7 +31,6 @@ struct ioband_done {
 	u8 op;
 	bool splittable;
 	bool sync;
-	bool async;
 };
 
 int ioband_gather_init_pool(struct ioband_pool *pool);

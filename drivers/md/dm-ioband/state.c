@@ -150,7 +150,8 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->lost.began_ns = now_ns;
 	pool->peak_ios = ioband_dispatch_inflight(pool);
 	pool->calm_ticks = 0;
-	pool->sync_ios = 0;
+	pool->sync_ios = false;
+	pool->async_ios = false;
 	pool->sync_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
@@ -204,7 +205,7 @@ void ioband_state_activate(struct ioband_group *group)
 	if (pool->slice_ms ||
 	    (pool->nr_active > 1 &&
 	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
-	      !ioband_depth_is_settled(&pool->depth) ||
+	      !(ioband_depth_is_settled(&pool->depth) || ioband_pool_is_sync(pool)) ||
 	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else

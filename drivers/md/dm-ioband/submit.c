@@ -142,7 +142,7 @@ struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io)
 
 /**
  * ioband_submit_is_sending() - does the current task submit the bios of a queue
- * @io: per-bio data of a bio that was on the queue
+ * @io: per-bio data of a bio for the queue; it may not have been on it
  *
  * Context: Any.
  *

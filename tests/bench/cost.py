@@ -18,7 +18,7 @@ from harness.cgroup import Cgroup
 from harness.guest import Guest
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
-from output import arguments, disk_name, later_us, publish
+from output import add_later_us, arguments, disk_name, publish
 
 SETTLE_S = 1.0
 WINDOW_S = 1.0
@@ -97,7 +97,7 @@ def main() -> None:
     names = [contestant.name for contestant in CONTESTANTS]
     parser = arguments(main.__doc__)
     parser.add_argument("--kernel", default=own_kernel_name())
-    later_us(parser)
+    add_later_us(parser)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
     args = parser.parse_args()
     if unknown := set(args.names) - set(names):

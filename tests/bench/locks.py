@@ -23,7 +23,7 @@ from harness.guest import Guest, Sample
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
 from harness.tracing import TRACING, on_one_cpu
-from output import arguments, disk_name, later_us, publish
+from output import add_later_us, arguments, disk_name, publish
 
 CPUS = 2
 SETTLE_S = 1.0
@@ -141,7 +141,7 @@ def main() -> None:
     """Measure, print a table, and write the figures as JSON."""
     parser = arguments(main.__doc__)
     parser.add_argument("--kernel", default=own_kernel_name())
-    later_us(parser)
+    add_later_us(parser)
     args = parser.parse_args()
     kernel = get_kernel(args.kernel)
     module = build_module(kernel)[0]

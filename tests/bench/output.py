@@ -13,7 +13,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def later_us(parser: argparse.ArgumentParser) -> None:
+def add_later_us(parser: argparse.ArgumentParser) -> None:
     """The argument of benchmarks that may use a disk with interrupts."""
     parser.add_argument(
         "--later-us",

@@ -60,6 +60,6 @@ def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     assert alone.ios > 10 * TIMED_PER_S
     assert timed.keys() <= TIMED
     assert 0 < sum(timed.values()) < TIMED_PER_S * alone.seconds
-    assert 0 < at_once < 0.05
+    assert 0 < at_once < 0.1  # with one look of the pool, see gather.c
     assert 0.5 / 32 < per_io["batch_enter"] < 2 / 32
     assert sum(per_io.values()) < 1.2

@@ -131,6 +131,7 @@ def test_pool_is_open_while_its_devices_have_no_queue(ioband: Guest) -> None:
         for what in ("held", "ios")
     ]
     print(alone, mixed, f"{reads[0]} of {reads[1]} reads were queued")
-    assert reads[0] < 0.05 * reads[1]
-    assert alone.count("open") >= 18
-    assert mixed.count("open") <= 1
+    # Every five seconds the pool is shared for 160 ms.
+    assert reads[0] < 0.3 * reads[1]
+    assert alone.count("open") >= 14
+    assert mixed.count("open") <= 5

@@ -114,7 +114,7 @@ enum ioband_state {
  * @nr_gather_cpus: number of them that count for @quantum
  * @sync_ios: since the last tick, a bio completed while it was submitted
  * @async_ios: since the last tick, a bio completed later, or failed
- * @sync_ticks: ticks with such bios, and since with no others
+ * @sync_ticks: ticks with bios, since the last with @async_ios; up to IOBAND_SYNC_TICKS
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies
  * @rings: completions that the CPUs have gathered

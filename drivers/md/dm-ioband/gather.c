@@ -37,8 +37,8 @@
  * A RAM disk completes each bio while it is submitted.  No bio waits at the device, so its order
  * cannot be chosen.  A group that is held leaves only CPU time to others, which the kernel's CPU
  * scheduler shares.  If for IOBAND_SYNC_TICKS all completions of the pool were of this kind, the
- * pool opens for a few seconds (state.c), unless it has slices, a limit that was set, a minimum or
- * a latency target.
+ * pool opens for a few seconds (state.c), unless it has slices, a limit that was set, a minimum, a
+ * latency target or a group of the class idle.
  *
  * A task that submits may complete another bio later: a kworker also runs the work of other
  * drivers.  So a completion in a kworker is of this kind only while the kworker submits the bios of

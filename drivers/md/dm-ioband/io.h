@@ -51,9 +51,9 @@
  * @start_ns: time of arrival, later of dispatch
  * @bill: cost of the bio, or of its latest split
  * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
+ * @covers: of an empty flush, see ioband_flush_covers()
  * @sender: the task that submits the bio, or its latest split, to the device below; for comparison
  *	only: it may be gone
- * @covers: of an empty flush, see ioband_flush_covers()
  * @bytes: bytes covered
  * @wait_us: how long the bio was queued
  * @op: see &enum ioband_op

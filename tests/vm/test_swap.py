@@ -172,9 +172,14 @@ def test_a_group_that_only_swaps_pays_for_it(ioband: Guest, mode: str, kib: int)
         measured = load.stop()
         alone = measured.window(alone_ms, begun_ms)["r"].bandwidth
         beside = measured.window(start_ms, end_ms)["r"].bandwidth
-    part = beside / alone
-    print(f"{out} MiB swapped out in 12 s; reads: {alone / 1e6:.1f} MB/s, {part:.2f} of it beside")
-    assert part >= 0.9 * 1000 / 1001
+    swapped = (out << 20) / (end_ms - start_ms) * 1000
+    print(
+        f"{out} MiB swapped out in 12 s; reads: {alone / 1e6:.1f} MB/s alone,"
+        f" {beside / 1e6:.1f} MB/s beside"
+    )
+    assert beside / (beside + swapped) >= 0.9 * 1000 / 1001
+    # The clock is the host's: on a busy host the disk does less than 25 MB/s.
+    assert beside + swapped >= 0.5 * alone
     assert out >= 4, "the delay is bounded"
     guest.rmmod("dm_ioband")  # no task has work of the module left
 

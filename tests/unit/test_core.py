@@ -22,6 +22,7 @@ PROGRAMS = (
     "latency_test",
     "many_test",
     "cost_test",
+    "lone_test",
     "counters_test",
     "discard_test",
     "depth_test",

@@ -31,6 +31,7 @@
 #include "groups.h"
 #include "sched/depth.h"
 #include "sched/discard.h"
+#include "sched/lone.h"
 #include "sched/stall.h"
 
 #ifndef CONFIG_BLK_CGROUP
@@ -116,6 +117,8 @@ enum ioband_state {
  * @async_ios: since the last tick, a bio completed later, or failed
  * @sync_ticks: ticks with bios, since the last with @async_ios; up to IOBAND_SYNC_TICKS
  * @calm_ticks: consecutive ticks with capacity to spare
+ * @lone: see &struct ioband_lone
+ * @was_lone: the limit of a lone group was in force at the last tick
  * @calm_until: until when several groups may be open, in jiffies
  * @rings: completions that the CPUs have gathered
  * @quantum: largest number of completions that a CPU passes at once; written under the lock
@@ -192,6 +195,8 @@ struct ioband_pool {
 	bool async_ios;
 	u32 sync_ticks;
 	unsigned int calm_ticks;
+	struct ioband_lone lone;
+	bool was_lone;
 	unsigned long calm_until;
 
 	struct ioband_ring __percpu *rings ____cacheline_aligned_in_smp;

@@ -221,8 +221,7 @@ static u32 unqueue(struct ioband_io *io, struct bio *bio)
  * ioband_dispatch_split_bytes() - the size of the splits of a bio
  * @io: per-bio data
  *
- * A bio is not split while no other group could dispatch in between, unless it is much of its
- * group's maximum for a second.
+ * A bio is not split in the open state, unless it is much of its group's maximum for a second.
  *
  * Context: Under the pool's lock.
  *
@@ -233,8 +232,7 @@ u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 	const struct ioband_pool *pool = io->group->pool;
 	u32 split_bytes = U32_MAX;
 
-	if (pool->state == IOBAND_SHARED && pool->split_bytes &&
-	    (pool->nr_active > 1 || pool->slice_ms))
+	if (pool->state == IOBAND_SHARED && pool->split_bytes)
 		split_bytes = pool->split_bytes;
 	if (unlikely(pool->core.has_max))
 		split_bytes = min(split_bytes, ioband_limits_split_bytes(io->group, io->bill.dir));

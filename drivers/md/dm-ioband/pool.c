@@ -234,19 +234,25 @@ static void learn_rate(struct ioband_pool *pool)
  */
 static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 {
+	const bool lone = ioband_state_is_lone(pool);
+
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.quiet_ns = now_ns > pool->done_ns ? now_ns - pool->done_ns : 0;
 	pool->sample.peak_ios = pool->peak_ios;
 	learn_rate(pool);
+	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*
 	 * Discard the sample if a minimum or a latency target throttled others, if the limit was
-	 * reduced, or if a device has been silent.  No trial lasts as long as a discard.
+	 * reduced or that of a lone group, or if a device has been silent.  No trial lasts as long
+	 * as a discard.
 	 */
-	if (pool->core.late || reduced || pool->stall.silent_ns > pool->sampled_ns ||
+	if (pool->core.late || reduced || lone || pool->was_lone ||
+	    pool->stall.silent_ns > pool->sampled_ns ||
 	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
+	pool->was_lone = lone;
 	pool->core.late = false;
 	pool->sample = ioband_depth_begin_sample(&pool->depth);
 	pool->sampled_ns = pool->done_ns;
@@ -287,6 +293,16 @@ static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 	       (pool->calm_ticks >= IOBAND_CALM_TICKS && ioband_depth_is_settled(&pool->depth));
 }
 
+/* Does at most one group want the device, and probably for some time? */
+static bool is_alone(const struct ioband_pool *pool, u64 now_ns)
+{
+	const bool waiting = ioband_core_has_waiting(&pool->core) ||
+			     ioband_depth_in_trial(&pool->depth);
+
+	return !pool->nr_active ||
+	       (pool->nr_active == 1 && ioband_lone_ends(&pool->lone, waiting, now_ns));
+}
+
 /* Under the walk mutex; takes the pool's lock. */
 static void tick_shared(struct ioband_pool *pool)
 {
@@ -317,7 +333,7 @@ static void tick_shared(struct ioband_pool *pool)
 	 */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
 	    now_ns > pool->owed_ns + IOBAND_OWED_NS &&
-	    (pool->nr_active <= 1 || is_calm(pool, now_ns))) {
+	    (is_alone(pool, now_ns) || is_calm(pool, now_ns))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);
 		set_limit(pool, now_ns);

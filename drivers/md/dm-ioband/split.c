@@ -3,11 +3,11 @@
  * dm-ioband: splits of large bios.
  *
  * A small bio behind a large one waits for its whole transfer.  Large bios also make the in-flight
- * limit too coarse.  So while groups compete, a large bio is dispatched in splits, and the
+ * limit too coarse.  So in the shared state, a large bio is dispatched in splits, and the
  * scheduler admits each split like a bio of its own.  The size of splits is found like the depth,
  * in sched/depth.c, as some devices need large ones.  With slices there are no trials.  The splits
  * have the size that was set, or 1 MiB, so that a slice can end in the middle of a bio.  Below a
- * small maximum a bio is split whether groups compete or not (ioband_limits_split_bytes()).  Bios
+ * small maximum a bio is split in the open state, too (ioband_limits_split_bytes()).  Bios
  * of a flusher even arrive in splits, of the largest size (throttle.c).
  *
  * A bio stays in its group's queue until its last split has been admitted.  Splits end at multiples

@@ -16,14 +16,15 @@
  * too.  It is queued until the maximum allows it.
  *
  * A group that becomes active takes the lock once, so the pool knows the number of active groups.
- * With more than one, the pool is shared until two conditions hold: the groups do not fill the
- * device, and no group is idle or has a minimum or a latency target.  Then the pool is open for a
- * few seconds, after which the load may have changed.  It returns to the shared state earlier if
- * more than half of the limit is in flight (the pool's tick checks), or if a group discards.  The
- * pool opens for as long if its devices have no queue; then the number of bios in flight does not
- * matter.  Bios without data pass the scheduler in the open state too (split.c).  Service in the
- * open state is not charged, as no other group wanted it.  Bios of the open state that are in
- * flight when groups begin to compete count from then on, see ioband_state_apply().
+ * With one, the pool opens at once or after some time, see sched/lone.h.  With more than one, the
+ * pool is shared until two conditions hold: the groups do not fill the device, and no group is idle
+ * or has a minimum or a latency target.  Then the pool is open for a few seconds, after which the
+ * load may have changed.  It returns to the shared state earlier if more than half of the limit is
+ * in flight (the pool's tick checks), or if a group discards.  The pool opens for as long if its
+ * devices have no queue; then the number of bios in flight does not matter.  Bios without data pass
+ * the scheduler in the open state too (split.c).  Service in the open state is not charged, as no
+ * other group wanted it.  Bios of the open state that are in flight when groups begin to compete
+ * count from then on, see ioband_state_apply().
  */
 #include "state.h"
 
@@ -89,6 +90,20 @@ static void update_open(struct ioband_pool *pool)
 }
 
 /**
+ * ioband_state_is_lone() - test for the limit of a lone group
+ * @pool: pool in the shared state
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if at most one group is active, and that limit is wider than the estimated one.
+ */
+bool ioband_state_is_lone(const struct ioband_pool *pool)
+{
+	return pool->nr_active <= 1 && (!ioband_pool_finds_depth(pool) || pool->depth.found) &&
+	       ioband_lone_limit(&pool->lone, pool->limit_ios) > pool->limit_ios;
+}
+
+/**
  * ioband_state_apply() - pass limits and slices of the pool's state to the scheduler
  * @pool: pool
  * @now_ns: time
@@ -112,6 +127,8 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
 	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
+	if (shared && ioband_state_is_lone(pool))
+		limit_ios = ioband_lone_limit(&pool->lone, limit_ios);
 	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, pool->lost.inflight,
 				       now_ns)))
 		ioband_dispatch_unpark(pool, now_ns);
@@ -131,6 +148,7 @@ static void begin_core(struct ioband_pool *pool, u64 now_ns)
 	pool->sample = ioband_depth_begin_sample(&pool->depth);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
+	ioband_lone_begin(&pool->lone);
 	ioband_core_begin(&pool->core, now_ns);
 }
 
@@ -198,6 +216,8 @@ void ioband_state_activate(struct ioband_group *group)
 		group->busy_at = jiffies;
 		list_add_tail(&group->active, &pool->active);
 		pool->nr_active++;
+		if (pool->state == IOBAND_SHARED && pool->nr_active <= 2)
+			ioband_state_apply(pool, ktime_get_ns());
 		ioband_state_arm_tick(pool);
 	}
 	if (pool->state == IOBAND_SHARED)

@@ -11,6 +11,7 @@ int ioband_state_init(void);
 void ioband_state_exit(void);
 void ioband_state_arm_tick(struct ioband_pool *pool);
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns);
+bool ioband_state_is_lone(const struct ioband_pool *pool);
 void ioband_state_share(struct ioband_pool *pool);
 void ioband_state_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_state_update(struct ioband_pool *pool);

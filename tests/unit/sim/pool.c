@@ -49,15 +49,13 @@ static void pool_account_inflight(struct sim_pool *pool)
 	pool->inflight_since_ns = now_ns;
 }
 
-/* An I/O is split while there are other groups. */
+/* An I/O is split in the shared state. */
 static void pool_settle_split(const struct sim_pool *pool, struct sim_io *io)
 {
 	const u32 split_bytes = pool->slice_ns ? IOBAND_SPLIT_MAX : pool->depth.limit.split_bytes;
 
-	const bool alone = pool->nr_active <= 1 && !pool->slice_ns;
-
 	if (io->split_bytes || io->bytes <= split_bytes || pool->control == SIM_NONE ||
-	    (pool->control == SIM_AUTO && (pool->open || alone)))
+	    (pool->control == SIM_AUTO && pool->open))
 		return;
 	io->split_bytes = split_bytes;
 	io->admitted_bytes = 0;
@@ -108,12 +106,12 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 /* Account for a dispatch; one bio at a time may be beyond the limit (sched/below.c). */
 static void pool_check_limit(struct sim_pool *pool, const struct sim_leaf *leaf)
 {
-	const u32 ios = ioband_tree_counted_ios(&pool->core);
+	const u32 ios = ioband_tree_counted_ios(&pool->core), limit_ios = state_limit(pool);
 
 	if (leaf->leaf.probes)
 		pool->over_ios = max(pool->over_ios, 1U);
-	else if (ios > pool->depth.limit.ios)
-		pool->over_ios = max(pool->over_ios, ios - pool->depth.limit.ios);
+	else if (ios > limit_ios)
+		pool->over_ios = max(pool->over_ios, ios - limit_ios);
 }
 
 static struct sim_member *leaf_member(struct sim_pool *pool, const struct sim_leaf *leaf)

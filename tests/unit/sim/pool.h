@@ -11,6 +11,7 @@
 #include "sched/core.h"
 #include "sched/cost.h"
 #include "sched/depth.h"
+#include "sched/lone.h"
 #include "sched/stall.h"
 
 #define SIM_TICK_NS	10000000ULL
@@ -92,6 +93,8 @@ struct sim_pool {
 	u64 open_fell_ns;
 	u32 open_shift;
 	u32 calm_ticks;
+	struct ioband_lone lone;
+	bool was_lone;
 	u64 calm_until_ns;
 
 	/* of the run */
@@ -122,6 +125,8 @@ void pool_pump(struct sim_pool *pool);
 u64 leaf_percentile_ns(const struct sim_leaf *leaf, double fraction);
 
 /* state.c */
+/* The in-flight limit in the shared state, if no device hangs. */
+u32 state_limit(const struct sim_pool *pool);
 void state_apply(struct sim_pool *pool);
 void state_touch(struct sim_pool *pool, struct sim_group *group);
 void state_tick(struct sim_pool *pool);

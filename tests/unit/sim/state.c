@@ -14,11 +14,25 @@
 #define CALM_TICKS	50
 #define CALM_NS		(5 * NSEC_PER_SEC)
 
+/* The pool has the limit of a lone group. */
+static bool state_is_lone(const struct sim_pool *pool)
+{
+	return pool->nr_active <= 1 && pool->depth.found &&
+	       ioband_lone_limit(&pool->lone, pool->depth.limit.ios) > pool->depth.limit.ios;
+}
+
+u32 state_limit(const struct sim_pool *pool)
+{
+	const u32 limit_ios = pool->slice_ns ? U32_MAX : pool->depth.limit.ios;
+
+	return state_is_lone(pool) ? ioband_lone_limit(&pool->lone, limit_ios) : limit_ios;
+}
+
 /* Tell the scheduler what holds in the pool's state. */
 void state_apply(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
-	u32 limit_ios = pool->open || pool->slice_ns ? U32_MAX : pool->depth.limit.ios;
+	u32 limit_ios = pool->open ? U32_MAX : state_limit(pool);
 
 	pool_look(pool, limit_ios, pool->open ? 0 : pool->slice_ns);
 	if (limit_ios < U32_MAX && pool->open_ios)
@@ -39,6 +53,7 @@ static void begin_core(struct sim_pool *pool)
 	pool->tick.peak_ios = ioband_tree_counted_ios(&pool->core);
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
+	ioband_lone_begin(&pool->lone);
 	ioband_core_begin(&pool->core, now_ns);
 }
 
@@ -76,6 +91,8 @@ void state_touch(struct sim_pool *pool, struct sim_group *group)
 		group->next_active = pool->active;
 		pool->active = group;
 		pool->nr_active++;
+		if (!pool->open && pool->nr_active <= 2)
+			state_apply(pool);
 	}
 	if (pool->open &&
 	    (pool->slice_ns ||
@@ -123,12 +140,17 @@ static void state_note_open(struct sim_pool *pool)
 /* @reduced: I/Os of the open state took a part of the limit since the last tick. */
 static void state_learn(struct sim_pool *pool, bool reduced)
 {
+	const bool lone = state_is_lone(pool);
+
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
 	pool->tick.quiet_ns = pool->clock->now_ns - pool->done_ns;
-	if (pool->core.late || reduced || pool->stall.silent_ns > pool->sampled_ns)
+	ioband_lone_tick(&pool->lone, &pool->tick, pool->nr_active > 1, pool->clock->now_ns);
+	if (pool->core.late || reduced || lone || pool->was_lone ||
+	    pool->stall.silent_ns > pool->sampled_ns)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)
 		ioband_depth_sample(&pool->depth, &pool->tick);
+	pool->was_lone = lone;
 	pool->core.late = false;
 	pool->sampled_ns = pool->done_ns;
 	state_apply(pool);
@@ -147,6 +169,16 @@ static bool state_is_calm(struct sim_pool *pool)
 	       ioband_depth_is_settled(&pool->depth);
 }
 
+static bool state_is_alone(const struct sim_pool *pool)
+{
+	const bool waiting = ioband_core_has_waiting(&pool->core) ||
+			     ioband_depth_in_trial(&pool->depth);
+
+	return !pool->nr_active ||
+	       (pool->nr_active == 1 &&
+		ioband_lone_ends(&pool->lone, waiting, pool->clock->now_ns));
+}
+
 static void tick_shared(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
@@ -161,7 +193,7 @@ static void tick_shared(struct sim_pool *pool)
 	state_learn(pool, reduced);
 	ioband_below_look(&pool->core, now_ns);
 	if (!pool->slice_ns && !pool->core.below.apart && !ioband_stall_is_silent(&pool->stall) &&
-	    (pool->nr_active <= 1 || state_is_calm(pool))) {
+	    (state_is_alone(pool) || state_is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		state_open(pool);
 	} else {

@@ -9,6 +9,7 @@ from .devices import null_blk
 from .guest import Guest
 from .ioband import Ioband
 from .load import Load, Stream, Window
+from .waiting import wait_until
 
 SETTLE_S = 0.5
 # Two I/Os at a time, 2 ms each.
@@ -33,6 +34,8 @@ def running(device: Ioband, *streams: Stream, state: str = "shared", window_s: f
     """The I/O of each job while all run, with the pool in the given state."""
     load = Load(device.guest, list(streams)).start()
     device.guest.sleep(SETTLE_S)
+    # A pool stays shared for two seconds after the I/O of another group, such as that of udev.
+    wait_until(device.guest, lambda: device.info().state == state, f"the pool is {state}")
     # All I/O in flight when fio ends would count as completed at its end.
     start_ms = device.guest.now_ms()
     device.guest.sleep(window_s)

@@ -69,7 +69,8 @@
  * A trial of a narrower limit costs throughput for half of its length.  So it ends after one
  * pair if the cost is clear.  Pauses last up to eight times as long as the trial, or
  * IOBAND_PAUSE_MAX_NS.  A change of throughput in a pause (another load, another speed) ends it.
- * While no groups compete, there are no rounds, and a pause stands still.  Otherwise all kinds of
+ * While no groups compete, there are no rounds, and a pause stands still (sched/lone.h has the
+ * exceptions).  Otherwise all kinds of
  * trials would follow each burst of a second group: with bursts of 200 ms each half second, beside
  * a reader of 128 KiB that fills a flash device, these cost 5 % of the throughput.  But if the load
  * is light then, a trial of less begins soon.  It costs nothing, and the pool may become open.
@@ -696,7 +697,7 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
  * @depth: estimator
  * @sample: completions since the last call
  *
- * To be called every 10 ms or so while several groups are active.
+ * To be called every 10 ms or so while the limit is in force.
  *
  * Return: true if the limit has changed.
  */

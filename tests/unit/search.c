@@ -2,7 +2,8 @@
 /*
  * The judge: how the scheduler does with random loads.
  *
- *	search [--seed S] [--from NR] [--count N] [--plain] [--without FEATURE,...]
+ *	search [--seed S] [--from NR] [--count N] [--plain | --occasional]
+ *		[--without FEATURE,...]
  *		one line for each load: its number, the verdict, its text
  *	search --load TEXT
  *		what each group of it got
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
 		{ "from", required_argument, NULL, 'f' },
 		{ "count", required_argument, NULL, 'n' },
 		{ "plain", no_argument, NULL, 'p' },
+		{ "occasional", no_argument, NULL, 'o' },
 		{ "without", required_argument, NULL, 'w' },
 		{ "depth", required_argument, NULL, 'd' },
 		{ "split", required_argument, NULL, 'b' },
@@ -189,7 +191,7 @@ int main(int argc, char **argv)
 	u64 seed = 1, from = 0, count = 100;
 	const char *text = NULL, *wrong;
 	load_badness badness = NULL;
-	u32 features = FEATURES_ALL;
+	u32 set = FEATURES_ALL, features = U32_MAX;
 	static struct load load;
 	int option;
 
@@ -206,7 +208,10 @@ int main(int argc, char **argv)
 			count = number_of(optarg);
 			break;
 		case 'p':
-			features &= FEATURES_PLAIN;
+			set = FEATURES_PLAIN;
+			break;
+		case 'o':
+			set = FEATURES_OCCASIONAL;
 			break;
 		case 'w':
 			features = features_without(features, optarg);
@@ -228,7 +233,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!text) {
-		run_many(features, seed, from, count, fixed.ios ? &fixed : NULL);
+		run_many(set & features, seed, from, count, fixed.ios ? &fixed : NULL);
 		return 0;
 	}
 	wrong = load_parse(&load, text);

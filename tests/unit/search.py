@@ -47,6 +47,8 @@ NAMED = {
     "writer-and-reader": ("used", "flash; 85 512K*1; 230 4K*1 writes=100"),
     "mixed-sizes": ("used", "nvme; 470 4K*12 writes=100 seq; 120 1M*4"),
     "cap-on-ios": ("used", "volume64; 100 256K*16; 100 64K*47; 38 512K*1"),
+    "occasional-line": ("synchronous", "line; 50 128K*64; 500 4K*1 think=60ms"),
+    "occasional-parallel": ("used", "volume64; 50 128K*64; 500 4K*1 think=60ms"),
     "stall": ("over", "nvme stall=920ms; 4x 100 64K*64"),
 }
 
@@ -63,6 +65,7 @@ FILLED = 0.95
 SETS = {
     "plain": "only weights are set, on line, cloud, flash, nvme and volume64",
     "all": "every setting is random, on all devices",
+    "occasional": "a group with 4 to 64 I/Os, up to three with one each 10 to 300 ms, all devices",
 }
 
 
@@ -128,7 +131,7 @@ def lines_of(search: Path, *arguments: str) -> list[str]:
 
 def features(chosen: str) -> list[str]:
     """The options for a set of loads."""
-    return ["--plain"] if chosen == "plain" else []
+    return [] if chosen == "all" else [f"--{chosen}"]
 
 
 def judge_many(
@@ -394,12 +397,13 @@ def _worst_part(document: dict[str, Any]) -> str:
 
 def _head(document: dict[str, Any]) -> str:
     sets = "\n".join(f"* *{name}*: {text};" for name, text in SETS.items())
-    counts = " and ".join(f"{found['count']} {name}" for name, found in document["sets"].items())
+    counts = ", ".join(f"{found['count']} {name}" for name, found in document["sets"].items())
     return (
         "# Random loads in the simulator\n\n"
         "The results of the scheduler under random loads: 2 to 12 groups of random weights,\n"
-        "flat and nested, 1 to 64 I/Os outstanding, 4 KiB to 1 MiB, think times of 0 to 10 ms.\n"
-        f"Two sets:\n\n{sets[:-1]}.\n\n"
+        "flat and nested, 1 to 64 I/Os outstanding, 4 KiB to 1 MiB, think times of 0 to 10 ms;\n"
+        "and loads of which most groups are idle most of the time.\n"
+        f"Three sets:\n\n{sets[:-1]}.\n\n"
         f"Made by `make search N={document['count']} SEED={document['seed']}`: {counts} loads.\n"
         "The core of the scheduler and its search for a depth run unchanged, on modelled devices\n"
         "in virtual time, in the states in which the module has them.  Each load is simulated\n"
@@ -461,7 +465,8 @@ set ylabel "part of the loads below"
 set yrange [0.00005:1]
 set xlabel "used, by that of none"
 set xrange [0:1.2]
-plot "$used_plain" with steps lw 2 title "plain", "$used_all" with steps lw 2 title "all"
+plot "$used_plain" with steps lw 2 title "plain", "$used_all" with steps lw 2 title "all", \\
+  "$used_occasional" with steps lw 2 title "occasional"
 set xlabel "share of the worst group, by what it was due (plain)"
 set xrange [0:1.4]
 plot "$deep" with steps lw 2 title "deep", "$synchronous" with steps lw 2 title "synchronous"
@@ -472,8 +477,7 @@ unset multiplot
 def plot(document: dict[str, Any]) -> str:
     """The picture, drawn by gnuplot."""
     blocks = {
-        "used_plain": document["sets"]["plain"]["distribution"]["used"],
-        "used_all": document["sets"]["all"]["distribution"]["used"],
+        **{f"used_{name}": each["distribution"]["used"] for name, each in document["sets"].items()},
         "deep": document["sets"]["plain"]["distribution"]["deep"],
         "synchronous": document["sets"]["plain"]["distribution"]["synchronous"],
     }

@@ -91,6 +91,17 @@ def test_no_more_in_flight_than_may_be(some: list[search.Result]) -> None:
     assert not [each.load for each in some if each.over > search.SPARE]
 
 
+def test_occasional_io_waits_little(judge: Path) -> None:
+    """Neither it nor the device suffers from a group with much in flight; disks seek."""
+    lines = search.lines_of(judge, "--occasional", "--seed", "1", "--count", str(3 * LOADS))
+    results = [search.parse(line) for line in lines]
+    fast = [each for each in results if not each.load.startswith("disk")]
+    assert len(fast) > LOADS
+    found = search.rates(fast)
+    assert found["device used less than 0.9 of none"] <= 0.03
+    assert found["a synchronous group below 0.5"] <= 0.02
+
+
 @pytest.mark.parametrize("name", BOUNDS)
 def test_no_worse_than_it_was(
     name: str, some: list[search.Result], record_property: Callable[[str, object], None]

@@ -18,6 +18,7 @@
 const char * const feature_names[NR_FEATURES] = {
 	"nested", "weights", "mixed", "think", "random", "bursts", "writes", "sequential",
 	"levels", "min", "max", "target", "late", "stall", "ios", "slices", "devices",
+	"occasional",
 };
 
 struct dice {
@@ -185,6 +186,26 @@ static void random_tree(struct dice *dice, struct load *load)
 	}
 }
 
+/* One group that always has I/Os outstanding, and up to three with an I/O now and then. */
+static void random_occasional(struct dice *dice, struct load *load)
+{
+	const bool weights = has(dice, FEATURE_WEIGHTS, 2, 3);
+	int groups = 1 + below(dice, 3);
+
+	add_leaf(dice, load, -1, random_weight(dice, weights));
+	load->ents[0].work.depth = spread(dice, 4, 64.4);
+	while (groups--) {
+		const u32 weight = random_weight(dice, weights);
+		const u64 think_ns = spread(dice, 10, 300) * MSEC;
+		struct sim_workload *work = &load->ents[load->nr].work;
+
+		add_leaf(dice, load, -1, weight);
+		work->depth = 1;
+		work->think_ns = think_ns;
+		work->think_random = has(dice, FEATURE_THINK_RANDOM, 1, 2);
+	}
+}
+
 static void remove_empty_nodes(struct load *load)
 {
 	int i, j;
@@ -219,7 +240,10 @@ void generate(struct load *load, u32 features, u64 seed, u64 nr)
 	random_device(&dice, load);
 	if (has(&dice, FEATURE_STALL, 1, 20))
 		load->stall_ns = (550 + below(&dice, 40) * 10) * MSEC;
-	random_tree(&dice, load);
+	if (features & BIT(FEATURE_OCCASIONAL))
+		random_occasional(&dice, load);
+	else
+		random_tree(&dice, load);
 	remove_empty_nodes(load);
 	random_newcomer(&dice, load);
 	/* In the order in which it is read, on which the dice of its leaves depend. */

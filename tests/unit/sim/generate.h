@@ -28,6 +28,7 @@ enum feature {
 	FEATURE_IOS,
 	FEATURE_SLICES,
 	FEATURE_DEVICES,	/* all; without: line, cloud, flash, nvme and volume64 */
+	FEATURE_OCCASIONAL,	/* all groups but one have an I/O now and then */
 	NR_FEATURES,
 };
 
@@ -35,7 +36,12 @@ enum feature {
 #define FEATURES_PLAIN	(BIT(FEATURE_NESTED) | BIT(FEATURE_WEIGHTS) | BIT(FEATURE_MIXED) |	\
 			 BIT(FEATURE_THINK) | BIT(FEATURE_THINK_RANDOM) |		\
 			 BIT(FEATURE_WRITES) | BIT(FEATURE_SEQUENTIAL) | BIT(FEATURE_LATE))
-#define FEATURES_ALL	(BIT(NR_FEATURES) - 1)
+#define FEATURES_ALL	(BIT(FEATURE_OCCASIONAL) - 1)
+/* One group, and others that are idle most of the time. */
+#define FEATURES_OCCASIONAL	(BIT(FEATURE_WEIGHTS) | BIT(FEATURE_MIXED) |			\
+				 BIT(FEATURE_THINK_RANDOM) | BIT(FEATURE_WRITES) |		\
+				 BIT(FEATURE_SEQUENTIAL) | BIT(FEATURE_SLICES) |		\
+				 BIT(FEATURE_DEVICES) | BIT(FEATURE_OCCASIONAL))
 
 extern const char * const feature_names[NR_FEATURES];
 

@@ -261,9 +261,79 @@ static void more_than_there_is(void **state)
 	promise(0, leaves[0], 120 * MB);
 	promise(1, leaves[1], 30 * MB);
 	settle_and_watch(leaves, got, 3);
-	assert_least(got[0].mean, 2 * got[1].mean);
+	/* Tries of the others' limit take a part of both. */
+	assert_least(got[0].mean, 1.9 * got[1].mean);
 	assert_least(got[0].mean + got[1].mean, 90 * MB);
 	assert_least(got[2].least, 10 * 64 * KIB);
+	scene_free(&scene);
+}
+
+/* No limit of the others lets a synchronous reader read more: they keep theirs. */
+static void a_minimum_beyond_its_load_stops_no_other(void **state)
+{
+	static const struct sim_workload one = { .depth = 1, .bytes = 32 * KIB };
+	static const struct sim_workload many = { .depth = 64, .bytes = 32 * KIB };
+	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	scene_init(&scene, "volume64", 64, IOBAND_MEASURE_BYTES);
+	leaves[0] = add(SCENE_ROOT, 1, &one);
+	leaves[1] = add(SCENE_ROOT, 1000, &many);
+	promise(0, leaves[0], 3 * alone);
+	settle_and_watch(leaves, got, 2);
+	scene_run(&scene, 4 * (u64)NSEC_PER_SEC);
+	watch(leaves, got, 2, WINDOWS);
+	assert_least(got[0].mean, 0.97 * alone);
+	assert_least(got[1].mean, 0.9 * 63 * alone);
+	scene_free(&scene);
+}
+
+/* Nor does its idle time count as a lower rate with one of the two limits. */
+static void a_minimum_beyond_bursts_stops_no_other(void **state)
+{
+	static const struct sim_workload bursts = {
+		.depth = 1, .bytes = 32 * KIB, .on_ns = 700 * (u64)NSEC_PER_MSEC,
+		.off_ns = 900 * (u64)NSEC_PER_MSEC,
+	};
+	static const struct sim_workload many = { .depth = 64, .bytes = 32 * KIB };
+	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	scene_init(&scene, "volume64", 64, IOBAND_MEASURE_BYTES);
+	leaves[0] = add(SCENE_ROOT, 1, &bursts);
+	leaves[1] = add(SCENE_ROOT, 1000, &many);
+	promise(0, leaves[0], 3 * alone);
+	scene_run(&scene, 8 * (u64)NSEC_PER_SEC);
+	watch(leaves, got, 2, 3 * WINDOWS);
+	assert_least(got[1].mean, 0.9 * 63 * alone);
+	scene_free(&scene);
+}
+
+/* Another minimum, which takes part of the limit of the others, is kept beside it. */
+static void a_minimum_beyond_its_load_spoils_no_other(void **state)
+{
+	static const struct sim_workload one = { .depth = 1, .bytes = 32 * KIB };
+	static const struct sim_workload few = { .depth = 16, .bytes = 32 * KIB };
+	static const struct sim_workload many = { .depth = 512, .bytes = 32 * KIB };
+	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
+	struct scene_group *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	scene_init(&scene, "volume64", 256, IOBAND_MEASURE_BYTES);
+	leaves[0] = add(SCENE_ROOT, 1, &one);
+	leaves[1] = add(SCENE_ROOT, 1000, &many);
+	promise(0, leaves[0], 3 * alone);	/* late: with the others' limit, it waits 4 ms */
+	settle_and_watch(leaves, got, 2);
+	assert_least(got[0].mean, 0.8 * alone);
+	leaves[2] = add(SCENE_ROOT, 1, &few);
+	promise(1, leaves[2], 15 * alone);
+	settle_and_watch(leaves, got, 3);
+	assert_least(got[2].mean, 0.97 * 15 * alone);
 	scene_free(&scene);
 }
 
@@ -560,6 +630,9 @@ int main(int argc, char **argv)
 		TEST(weights_count_below_it),
 		TEST(it_is_not_owed),
 		TEST(more_than_there_is),
+		TEST(a_minimum_beyond_its_load_stops_no_other),
+		TEST(a_minimum_beyond_bursts_stops_no_other),
+		TEST(a_minimum_beyond_its_load_spoils_no_other),
 		TEST(idling_earns_nothing),
 		TEST(a_synchronous_reader_has_it_too),
 		TEST(what_was_spare_is_not_held_against_it),

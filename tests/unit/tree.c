@@ -540,6 +540,12 @@ static u64 owed_ns(const struct ioband_ent *ent)
 	return first_ns;
 }
 
+/* The others keep their limit while it has only bios in flight. */
+static bool is_wide(const struct tree *tree, const struct ioband_min *minimum)
+{
+	return !tree->core.slice_ns && minimum->trial.wide;
+}
+
 /* The lateness of the minimum that is due for the longest time. */
 static u64 late_ns(struct tree *tree)
 {
@@ -553,7 +559,8 @@ static u64 late_ns(struct tree *tree)
 
 		if (!ent || !ent->min)
 			continue;
-		if (!shown(ent) && !ent->anticipated && !inflight_below(tree, ent))
+		if (!shown(ent) && (is_wide(tree, ent->min) ||
+				    (!ent->anticipated && !inflight_below(tree, ent))))
 			continue;
 		if (ent->waiting && (!waits(ent, 0) || is_blocked(ent, 0)) &&
 		    (!waits(ent, 1) || is_blocked(ent, 1)))
@@ -651,7 +658,7 @@ static void check_minima(struct tree *tree)
 			continue;
 		MUST(ent->min->inflight == inflight_below(tree, ent), "%u, not %u",
 		     ent->min->inflight, inflight_below(tree, ent));
-		for (dir = 0; (shown(ent) || (!ent->waiting &&
+		for (dir = 0; (shown(ent) || (!ent->waiting && !is_wide(tree, ent->min) &&
 					      (ent->anticipated || ent->min->inflight))) &&
 		     dir < IOBAND_NR_DIRS; dir++)
 			if (shown(ent) ? shown(ent) & half(dir) : ent->min->dir == dir)

@@ -61,6 +61,18 @@
  *
  * Service beyond the minimum is by weight, under the common limit.
  *
+ * A minimum may also be too high for its own load.  A reader with one bio at a time cannot have
+ * more than one in each latency of the device, even if the device serves nothing else.  The others
+ * would keep one bio in flight for nothing.  So once a minimum has been missed for a second, the
+ * others have their limit for IOBAND_MIN_TRY_NS while no bio of the minimum is queued.  If the
+ * minimum loses less than an eighth of its rate then, they keep the limit, until it loses more.
+ * The small limit is also tried again from time to time.  The time until the next try doubles, up
+ * to IOBAND_MIN_REST_NS.
+ *
+ *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
+ *	MB/s: it reads 33, whatever the others do.  They lose 98 % of the device to a smaller
+ *	limit, and 1 % to tries of it.
+ *
  * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.  All
  * other entities would get nothing.  Siblings of a child with a minimum above the share of its
  * node would get nothing either.  So the others have one bio in flight at all times.  In each
@@ -93,6 +105,15 @@
 
 /* and adds this many times the limit to its own: its bios may be the smaller ones. */
 #define IOBAND_MIN_WIDER	7
+
+/* Window in which the rate of a missed minimum is measured: the period in which it is kept. */
+#define IOBAND_MIN_TRY_NS	IOBAND_MIN_WINDOW_NS
+
+/* Time until the first try of the others' limit: longer than the others need to shrink. */
+#define IOBAND_MIN_MISSED_NS	NSEC_PER_SEC
+
+/* Longest time between two tries, which then take one part in 80. */
+#define IOBAND_MIN_REST_NS	(8 * NSEC_PER_SEC)
 
 /* Longest period without service by weight in a node. */
 #define IOBAND_MIN_RUN_NS	(100 * NSEC_PER_MSEC)
@@ -189,6 +210,8 @@ static void min_note(const struct ioband_core *core, struct ioband_min *minimum,
 	minimum->active = active;
 	if (!active)
 		minimum->inactive_ns = core->now_ns;
+	else if (minimum->trial.begun_ns)
+		minimum->trial.begun_ns += core->now_ns - minimum->inactive_ns;
 	for (dir = 0; active && dir < IOBAND_NR_DIRS; dir++) {
 		bucket_forgive(&minimum->buckets.bytes[dir], minimum->inactive_ns, core->now_ns);
 		bucket_forgive(&minimum->buckets.ios[dir], minimum->inactive_ns, core->now_ns);
@@ -214,7 +237,8 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 	u64 due_ns = U64_MAX;
 
 	min_note(core, minimum, queued || minimum->inflight);
-	if (queued || (!minimum->ent->waiting && (minimum->inflight || minimum->ent->anticipated)))
+	if (queued || (!minimum->ent->waiting && (core->slice_ns || !minimum->trial.wide) &&
+		       (minimum->inflight || minimum->ent->anticipated)))
 		due_ns = min_wanted_ns(minimum, U64_MAX);
 	if (due_ns == minimum->due_ns && queued == minimum->queued)
 		return;
@@ -236,6 +260,51 @@ void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum)
 	ioband_min_update(core, minimum);
 }
 
+/* A window of measurement ends: choose the limit of the others for the next one. */
+static void trial_end_window(struct ioband_min_trial *trial, u64 now_ns)
+{
+	const bool was_wide = trial->wide;
+
+	trial->rates[was_wide] = ioband_mul_div(trial->bytes, NSEC_PER_SEC,
+						now_ns - trial->begun_ns);
+	if (trial->trying) {
+		trial->wide = trial->rates[false] <= trial->rates[true] + trial->rates[true] / 8;
+		trial->rest_ns = trial->wide == was_wide ? 2 * IOBAND_MIN_TRY_NS :
+				 min_t(u64, 2 * trial->rest_ns, IOBAND_MIN_REST_NS);
+		trial->until_ns = now_ns + trial->rest_ns;
+		trial->trying = false;
+	} else if (now_ns >= trial->until_ns ||
+		   (was_wide && trial->rates[true] < trial->rates[false] / 8 * 7)) {
+		trial->wide = !was_wide;
+		trial->trying = true;
+	}
+	trial->begun_ns = now_ns;
+	trial->bytes = 0;
+}
+
+/* Account for bytes of a minimum that was due since @due_ns; U64_MAX: they count for none. */
+static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u64 now_ns)
+{
+	const bool missed = due_ns + IOBAND_MIN_WINDOW_NS / 2 <= now_ns;
+
+	if (due_ns == U64_MAX)
+		return;
+	if (!missed && now_ns > trial->missed_ns + IOBAND_MIN_WINDOW_NS)
+		trial->begun_ns = 0;
+	if (missed && !trial->begun_ns)
+		*trial = (struct ioband_min_trial) {
+			.begun_ns = now_ns,
+			.rest_ns = IOBAND_MIN_MISSED_NS,
+			.until_ns = now_ns + IOBAND_MIN_MISSED_NS,
+		};
+	if (missed)
+		trial->missed_ns = now_ns;
+	trial->wide &= !!trial->begun_ns;
+	trial->bytes += bytes;
+	if (trial->begun_ns && now_ns >= trial->begun_ns + IOBAND_MIN_TRY_NS)
+		trial_end_window(trial, now_ns);
+}
+
 /**
  * ioband_min_charge() - a bio is dispatched
  * @core: scheduler
@@ -253,6 +322,7 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		.most_ns = U64_MAX,
 	};
 
+	trial_note(&minimum->trial, bill->bytes, dir_due_ns(minimum, bill->dir), now_ns);
 	minimum->dir = bill->dir;
 	minimum->inflight++;
 	ioband_bucket_charge_bill(&minimum->buckets, bill, &leeway);
@@ -604,6 +674,7 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 		core->nr_minima++;
 		minimum->inflight = inflight;
 	}
+	minimum->trial = (struct ioband_min_trial) {};
 	ioband_bucket_set_rates(&minimum->buckets, rates);
 	min_begin(minimum, now_ns);
 	minimum->ent = ent;

@@ -126,6 +126,28 @@ struct ioband_max {
 };
 
 /**
+ * struct ioband_min_trial - does a smaller limit of the others bring a missed minimum more?
+ * @missed_ns: when the minimum was last missed
+ * @begun_ns: begin of the window of measurement; 0: the minimum is not missed
+ * @bytes: bytes dispatched in the window
+ * @rates: bytes a second in the last window with and without the smaller limit, as @wide says
+ * @rest_ns: time between two tries of the limit that was worse
+ * @until_ns: end of this time
+ * @wide: the others keep their limit while no bio of the minimum is queued
+ * @trying: this limit of the others was the worse one so far
+ */
+struct ioband_min_trial {
+	u64 missed_ns;
+	u64 begun_ns;
+	u64 bytes;
+	u64 rates[2];
+	u64 rest_ns;
+	u64 until_ns;
+	bool wide;
+	bool trying;
+};
+
+/**
  * struct ioband_min - minimum of an entity
  * @ent: entity
  * @buckets: token buckets
@@ -137,6 +159,7 @@ struct ioband_max {
  * @inflight: bios of leaves at or below the entity, admitted and not yet completed
  * @active: bios are in flight, or queued and not blocked by a maximum at or below the entity
  * @dir: direction of the last bio
+ * @trial: see &struct ioband_min_trial
  */
 struct ioband_min {
 	struct ioband_ent *ent;
@@ -148,6 +171,7 @@ struct ioband_min {
 	bool active;
 	bool queued;
 	u8 dir;
+	struct ioband_min_trial trial;
 };
 
 /**

@@ -176,26 +176,45 @@ static u64 disk_position_ns(struct sim_device *device, const struct sim_io *io)
 			       random_unit(&device->random) * 8.333e6);
 }
 
-static struct sim_io **disk_nearest(struct sim_device *device, struct sim_io **from,
-				    struct sim_io **best)
+static struct sim_io **disk_nearest(struct sim_device *device)
 {
-	for (; *from; from = &(*from)->next)
+	struct sim_io **from, **best = NULL;
+
+	for (from = &device->disk_queue; *from; from = &(*from)->next)
 		if (!best || disk_distance(device, *from) < disk_distance(device, *best))
 			best = from;
 	return best;
 }
 
+/* Of the write cache: the next one ahead of the head, or the first on the disk: an elevator. */
+static struct sim_io **disk_next_dirty(struct sim_device *device)
+{
+	struct sim_io **from, **ahead = NULL, **first = NULL;
+
+	for (from = &device->disk_dirty; *from; from = &(*from)->next) {
+		const u64 pos = (*from)->pos;
+
+		if (!first || pos < (*first)->pos)
+			first = from;
+		if (pos >= device->disk_head && (!ahead || pos < (*ahead)->pos))
+			ahead = from;
+	}
+	return ahead ?: first;
+}
+
 /* The oldest if it has waited for long, else the nearest; reads first while the cache has room. */
 static struct sim_io **disk_pick(struct sim_device *device)
 {
-	struct sim_io **link = &device->disk_queue;
+	struct sim_io **link = &device->disk_queue, **dirty;
 
 	if (*link && device->clock->now_ns - (*link)->sent_ns > DISK_OLD_NS)
 		return link;
-	link = disk_nearest(device, link, NULL);
-	if (!link || device->flushed || device->disk_dirty_bytes > device->spec.cache / 4 * 3)
-		link = disk_nearest(device, &device->disk_dirty, link);
-	return link;
+	link = disk_nearest(device);
+	if (link && !device->flushed && device->disk_dirty_bytes <= device->spec.cache / 4 * 3)
+		return link;
+	dirty = disk_next_dirty(device);
+	return link && (!dirty || disk_distance(device, *link) < disk_distance(device, *dirty)) ?
+	       link : dirty;
 }
 
 static void disk_run(struct sim_device *device);

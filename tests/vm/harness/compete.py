@@ -33,9 +33,9 @@ def competing(
 def running(device: Ioband, *streams: Stream, state: str = "shared", window_s: float = 2) -> Window:
     """The I/O of each job while all run, with the pool in the given state."""
     load = Load(device.guest, list(streams)).start()
-    device.guest.sleep(SETTLE_S)
     # A pool stays shared for two seconds after the I/O of another group, such as that of udev.
     wait_until(device.guest, lambda: device.info().state == state, f"the pool is {state}")
+    device.guest.sleep(SETTLE_S)
     # All I/O in flight when fio ends would count as completed at its end.
     start_ms = device.guest.now_ms()
     device.guest.sleep(window_s)

@@ -471,6 +471,35 @@ static void write_now(struct tree_leaf *leaf)
 	});
 }
 
+/* Swap has a bound of its own: it takes no slot from others, and returns none to them. */
+static void swap_does_not_use_up_the_limit(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 2, 0);
+	for (i = 0; i < 4; i++)
+		tree_admit_now(tree, a, (struct ioband_bill) {
+			.charge = 512, .bytes = 512, .dir = IOBAND_DIR_WRITE, .swap = true,
+		});
+	assert_int_equal(tree->core.extra_bytes, 4 * 512);
+	for (i = 0; i < 3; i++)
+		backlog(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_null(tree_serve(tree, &wake_ns));
+	for (i = 4; i > 0; i--)
+		tree_complete(tree, i - 1);
+	assert_int_equal(a->inflight, 0);
+	assert_int_equal(tree->core.extra_bytes, 0);
+	assert_null(tree_serve(tree, &wake_ns));
+	tree_complete(tree, 0);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
 /* A leaf that was idle before its writes out of turn has nothing for which others have to wait. */
 static void writes_out_of_turn_are_not_waited_for(void **state)
 {
@@ -553,6 +582,7 @@ int main(int argc, char **argv)
 		TEST(what_was_not_told_does_not_count_as_thinking),
 		TEST(only_an_idle_one_thinks),
 		TEST(one_may_always_be_in_flight),
+		TEST(swap_does_not_use_up_the_limit),
 		TEST(writes_out_of_turn_are_not_waited_for),
 		TEST(many_thinkers_cost_little),
 	};

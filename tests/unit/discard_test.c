@@ -311,7 +311,7 @@ static void a_discard_of_a_silent_device_ends_no_slices(void **state)
 	ioband_core_wait(&core, &writer, IOBAND_DIR_WRITE, 1);
 	assert_ptr_equal(ioband_core_pick(&core, 1, &wake_ns), &writer);
 	ioband_core_admit(&core, &writer, &trim, 0, 1);
-	silent.discard_ios++;
+	silent.extra_ios++;
 	ioband_stall_admit(&silent, 1);
 	ioband_core_wait(&core, &reader, IOBAND_DIR_READ, 600 * MSEC);
 	assert_null(ioband_core_pick(&core, 600 * MSEC, &wake_ns));

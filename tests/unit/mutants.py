@@ -579,7 +579,7 @@ STALL = [
     ),
     Mutant("hangs-at-once", "max(stall_dev->moved_ns, stall->resumed_ns)", "stall_dev->moved_ns"),
     Mutant("never-probes", "others && (slices ||", "false && (slices ||"),
-    Mutant("probes-without-need", "stall->silent_discards >= limit_ios", "0 < limit_ios"),
+    Mutant("probes-without-need", "stall->silent_extra >= limit_ios", "0 < limit_ios"),
     Mutant(
         "slices-without-probe",
         "(slices || stall->silent_ios",

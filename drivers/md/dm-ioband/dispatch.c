@@ -185,6 +185,8 @@ void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	ioband_stall_admit(&io->target->member->stall_dev, now_ns);
+	if (unlikely(io->bill.swap))
+		io->target->member->stall_dev.extra_ios++;
 	io->shared = !io->split_bytes;
 	if (io->bill.cached)
 		ioband_flush_note(io->target);

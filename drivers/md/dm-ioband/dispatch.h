@@ -22,7 +22,7 @@ void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken);
 /* Bios in flight that count against the limit. */
 static inline u32 ioband_dispatch_inflight(const struct ioband_pool *pool)
 {
-	return ioband_tree_counted_ios(&pool->core) - pool->core.discard_ios;
+	return ioband_tree_counted_ios(&pool->core) - pool->core.extra_ios;
 }
 
 static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)

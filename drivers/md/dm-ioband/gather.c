@@ -141,6 +141,8 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 	if (unlikely(pool->core.nr_latencies) && done->latency_ns && done->bill.awaited)
 		ioband_latency_sample(&done->stream->leaf, done->bill.dir, done->latency_ns);
 	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
+	if (unlikely(done->bill.swap))
+		done->member->stall_dev.extra_ios--;
 	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
 		ioband_state_apply(pool, done->now_ns);
 	if (unlikely(done->bill.no_data || pool->lost.inflight)) {

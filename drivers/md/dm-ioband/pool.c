@@ -282,6 +282,7 @@ static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 	if (!ioband_depth_in_trial(&pool->depth)) {
 		const bool spare = !ioband_core_has_waiting(&pool->core) &&
 				   !pool->wbt_streams && !pool->open_ios && !discards &&
+				   !pool->core.extra_ios &&
 				   pool->peak_ios <= spare_ios(pool);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;

@@ -203,7 +203,7 @@ void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64
 	io->expect_us = ioband_split_expect_us(io, bio);
 	io->split_bytes = discard_bytes(io, bio, discard_begun(io));
 	member->discard_us += io->expect_us;
-	member->stall_dev.discard_ios++;
+	member->stall_dev.extra_ios++;
 	ioband_discard_begin(&member->pool->lost, now_ns);
 }
 
@@ -227,7 +227,7 @@ void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 b
 	u32 charge;
 
 	member->discard_us -= io->expect_us;
-	member->stall_dev.discard_ios--;
+	member->stall_dev.extra_ios--;
 	charge = ioband_discard_end(lost, now_ns, &lost_ns);
 	if (likely(!status))
 		ioband_discard_learn(discard_of(io, bio), granularity_of(io), bytes,

@@ -131,7 +131,7 @@ static void begin_trip(const struct ioband_core *core, struct ioband_flow *flow,
 /* The in-flight limit of each flow that is apart. */
 static u32 limit_apart(const struct ioband_core *core)
 {
-	return max((core->limit_ios - core->discard_ios) / max(core->below.apart, 1U), 1U);
+	return max((core->limit_ios - core->extra_ios) / max(core->below.apart, 1U), 1U);
 }
 
 /**
@@ -378,7 +378,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 		if (!starved && may_probe(core, leaf))
 			starved = leaf;
 	}
-	ios = ioband_tree_counted_ios(core) - core->discard_ios;
+	ios = ioband_tree_counted_ios(core) - core->extra_ios;
 	core->below.slow_looks = slow_ios && slow_ios + 1 >= ios ? core->below.slow_looks + 1 : 0;
 	core->below.probe = NULL;
 	if (applies && !probes && now_ns > core->below.done_ns + IOBAND_BELOW_SILENT_NS)

@@ -191,7 +191,7 @@ void ioband_core_init(struct ioband_core *core)
  */
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
-	const u32 more = stuck_ios + core->discard_ios - core->stuck_discards;
+	const u32 more = stuck_ios + core->extra_ios - core->stuck_extra;
 
 	core->limit_ios = ios < U32_MAX - more ? max(ios, 1U) + more : U32_MAX;
 	core->stuck_ios = stuck_ios;
@@ -481,10 +481,14 @@ static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *l
 			ioband_min_complete(core, ent->min);
 }
 
-/* Bios without data do not use up the limit: their own bound is in sched/discard.c. */
-static void core_count_discard(struct ioband_core *core, int ios)
+/*
+ * Bios without data, and writes to swap, do not use up the limit.  They have bounds of their own,
+ * in sched/discard.c and in the caller.
+ */
+static void core_count_extra(struct ioband_core *core, const struct ioband_bill *bill, int ios)
 {
-	core->discard_ios += ios;
+	core->extra_ios += ios;
+	core->extra_bytes += ios * (s64)bill->bytes;
 	if (core->limit_ios < U32_MAX)
 		core->limit_ios += ios;
 }
@@ -503,8 +507,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_bytes += bill->bytes;
 	core->inflight_cached += bill->cached ? bill->bytes : 0;
 	leaf->inflight++;
-	if (unlikely(bill->no_data))
-		core_count_discard(core, 1);
+	if (unlikely(bill->no_data || bill->swap))
+		core_count_extra(core, bill, 1);
 	else
 		ioband_below_launch(core, leaf, bill->dir, now_ns);
 	if (in_turn) {
@@ -644,14 +648,16 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	if (unlikely(core->nr_idlers))
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
+	if (unlikely(bill->no_data || bill->swap))
+		core_count_extra(core, bill, -1);
+	else
+		ioband_below_complete(core, leaf, bill->dir, now_ns);
 	if (unlikely(bill->no_data)) {	/* it tells nothing about the next bio */
 		leaf->run_ns = 0;
 		leaf->run_ios = 0;
 		leaf->first_ns = 0;
-		core_count_discard(core, -1);
 		core->done_ns = max(core->done_ns, now_ns);
 	} else {
-		ioband_below_complete(core, leaf, bill->dir, now_ns);
 		if (core->slice_ns)
 			ioband_slice_complete(core, leaf, bill->bytes, now_ns);
 		else

@@ -300,8 +300,10 @@ enum ioband_flush {
  * @inflight_cached: of these, bytes that may be in a cache when they complete
  * @limit_ios: bound on ioband_tree_counted_ios(), at least 1
  * @stuck_ios: bios in flight for which the end of a slice does not wait
- * @discard_ios: bios of @inflight_ios without data; @limit_ios is higher by as many
- * @stuck_discards: bios of both @stuck_ios and @discard_ios
+ * @extra_ios: bios of @inflight_ios without data, and writes to swap; @limit_ios is higher by as
+ *	many
+ * @extra_bytes: bytes of these bios
+ * @stuck_extra: bios of both @stuck_ios and @extra_ios
  * @stalled: no completion for long, so that no minimum is late because of others; set by
  *	the caller
  * @slice_ns: longest slice; 0: no slices
@@ -363,8 +365,9 @@ struct ioband_core {
 	u64 inflight_cached;
 	u32 limit_ios;
 	u32 stuck_ios;
-	u32 discard_ios;
-	u32 stuck_discards;
+	u32 extra_ios;
+	u64 extra_bytes;
+	u32 stuck_extra;
 	bool stalled;
 	u64 slice_ns;
 	bool charge_time;

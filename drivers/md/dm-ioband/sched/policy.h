@@ -39,6 +39,7 @@ enum ioband_dir {
  * @async: write by a flusher; only tasks in dirty throttling wait for it
  * @awaited: read, or write for which a task waits; counts for a latency target
  * @no_data: discard, write-zeroes or secure erase, see sched/discard.c
+ * @swap: write to swap, out of turn; its bound is that of the caller
  */
 struct ioband_bill {
 	u32 charge;
@@ -50,6 +51,7 @@ struct ioband_bill {
 	bool async;
 	bool awaited;
 	bool no_data;
+	bool swap;
 };
 
 /**

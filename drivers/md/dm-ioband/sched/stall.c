@@ -139,19 +139,19 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 	struct ioband_stall_dev *stall_dev;
 
 	stall->stuck_ios = 0;
-	stall->stuck_discards = 0;
+	stall->stuck_extra = 0;
 	stall->silent_ios = 0;
-	stall->silent_discards = 0;
+	stall->silent_extra = 0;
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
 		const bool silent = dev_is_silent(stall_dev, now_ns);
 
 		stall_dev->hangs |= silent && dev_is_left(stall_dev, stall);
 		if (stall_dev->hangs) {
 			stall->stuck_ios += stall_dev->inflight_ios;
-			stall->stuck_discards += stall_dev->discard_ios;
+			stall->stuck_extra += stall_dev->extra_ios;
 		} else if (silent) {
 			stall->silent_ios += stall_dev->inflight_ios;
-			stall->silent_discards += stall_dev->discard_ios;
+			stall->silent_extra += stall_dev->extra_ios;
 		} else {
 			others = true;
 		}
@@ -160,7 +160,7 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 		stall->silent_ns = now_ns;
 	others &= !!stall->silent_ios;
 	stall->probing =
-		others && (slices || stall->silent_ios - stall->silent_discards >= limit_ios);
+		others && (slices || stall->silent_ios - stall->silent_extra >= limit_ios);
 	left_alone = stall->probing || (others && discards);
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
 		const bool blocked =
@@ -180,9 +180,9 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
  */
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios)
 {
-	core->stuck_discards = stall->stuck_discards;
+	core->stuck_extra = stall->stuck_extra;
 	if (unlikely(stall->probing)) {
-		core->stuck_discards += stall->silent_discards;
+		core->stuck_extra += stall->silent_extra;
 		ioband_core_set_limit(core, 1, stall->stuck_ios + stall->silent_ios);
 	} else {
 		ioband_core_set_limit(core, limit_ios, stall->stuck_ios);

@@ -16,7 +16,7 @@
  * struct ioband_stall_dev - does a device answer
  * @stall_devs: place among the devices of its pool
  * @inflight_ios: of the core's bios in flight, those of this device; may be read at any time
- * @discard_ios: those of them without data; they do not count in the limit
+ * @extra_ios: those of them without data, and writes to swap; they do not count in the limit
  * @moved_ns: when one was last admitted while none was in flight, or completed
  * @hangs: the pool has gone on without it for long; until it completes a bio
  * @blocked: bios for it are not dispatched in turn until then
@@ -24,7 +24,7 @@
 struct ioband_stall_dev {
 	struct list_head stall_devs;
 	u32 inflight_ios;
-	u32 discard_ios;
+	u32 extra_ios;
 	u64 moved_ns;
 	bool hangs;
 	bool blocked;
@@ -37,9 +37,9 @@ struct ioband_stall_dev {
  * @resumed_ns: when one of them did so after a silence of all
  * @silent_ns: when a device was last found to be silent
  * @stuck_ios: in flight at devices that hang; they do not count in the limit
- * @stuck_discards: those of them without data
+ * @stuck_extra: those of them in &ioband_stall_dev.extra_ios
  * @silent_ios: in flight at others that are silent; they count
- * @silent_discards: those of them without data, which do not count
+ * @silent_extra: those of them in &ioband_stall_dev.extra_ios
  * @probing: to find out which of both they are, others may have one bio beyond the limit
  */
 struct ioband_stall {
@@ -48,9 +48,9 @@ struct ioband_stall {
 	u64 resumed_ns;
 	u64 silent_ns;
 	u32 stuck_ios;
-	u32 stuck_discards;
+	u32 stuck_extra;
 	u32 silent_ios;
-	u32 silent_discards;
+	u32 silent_extra;
 	bool probing;
 };
 

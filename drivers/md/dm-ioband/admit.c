@@ -313,6 +313,7 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->bill = ioband_cost(READ_ONCE(target->pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.dir = ioband_dispatch_dir(bio);
 	io->bill.ios = 1;
+	io->bill.swap = io->swap;
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);

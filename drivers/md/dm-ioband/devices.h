@@ -259,6 +259,8 @@ enum ioband_no_data {
  * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
  *	for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
+ * @swap_bytes: writes to swap in flight; on a cache line that other bios do not read
+ * @swap_waiters: submitters of more of them, until fewer are in flight
  */
 struct ioband_member {
 	struct ioband_pool *pool;
@@ -272,6 +274,8 @@ struct ioband_member {
 	u32 nosleep_ios;
 	unsigned long untold;
 	struct ioband_scope scope;
+	atomic_long_t swap_bytes ____cacheline_aligned_in_smp;
+	wait_queue_head_t swap_waiters;
 };
 
 /**

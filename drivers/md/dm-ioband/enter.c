@@ -10,6 +10,7 @@
 #include "flush.h"
 #include "group.h"
 #include "io.h"
+#include "split.h"
 #include "state.h"
 #include "stats.h"
 #include "throttle.h"
@@ -99,6 +100,11 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	struct ioband_group *group;
 	bool passed, soon;
 
+	if (ioband_throttle_is_swap(bio)) {
+		if (direct)
+			ioband_split_accept(io, bio, ioband_throttle_wait_swap(target, bio));
+		ioband_throttle_add_swap(io);
+	}
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && likely(!ioband_io_has_no_data(bio)) && pass_open(io, group);

@@ -59,6 +59,7 @@
  * @op: see &enum ioband_op
  * @level: see ioband_stream_level()
  * @open: dispatched in the open state, unknown to the core
+ * @swap: counts in &ioband_member.swap_bytes
  * @shared: the core counts the bio, as a whole
  * @split_min_bytes: the smallest size of splits that the bio allows; 0: it must not be split
  * @split_bytes: size of its splits; without data, of the present one; 0: it is dispatched as a
@@ -94,6 +95,7 @@ struct ioband_io {
 	u8 op;
 	u8 level;
 	bool open;
+	bool swap;
 	bool shared;
 	bool of_task;
 	bool of_flusher;
@@ -112,10 +114,10 @@ struct ioband_io {
 
 /**
  * struct ioband_waiter - a task that sleeps because of back-pressure
- * @entry: entry in the group's wait queue
+ * @entry: entry in the group's wait queue, or in that of the mapped device for writes to swap
  * @target: target that received the bio in map()
  * @queue: request queue of the mapped device, which cannot be frozen meanwhile
- * @group: the group
+ * @group: the group; NULL: the task waits for writes to swap
  * @stats: counters of the group, pinned by the task
  * @until: the task continues when &ioband_group.released_ios reaches this value
  * @flusher: the task is a flusher, and continues when little of its writeback is queued

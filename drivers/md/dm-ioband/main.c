@@ -23,6 +23,7 @@
 #include "state.h"
 #include "stats.h"
 #include "stream.h"
+#include "throttle.h"
 #include "worker.h"
 
 #include <linux/blkdev.h>
@@ -168,7 +169,7 @@ static enum ioband_op op_of(const struct bio *bio)
 static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	struct cgroup_subsys_state *css = ioband_blkcg_of_flusher(bio);
-	bool in_splits = false;
+	u32 split_bytes = 0;
 
 	io->of_task = ioband_blkcg_may_wait(bio);
 	io->of_flusher = css;
@@ -176,7 +177,9 @@ static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, stru
 		bio_set_dev(bio, target->dev->bdev);
 		ioband_enter_throttle(target, io, bio);
 	} else if (css) {
-		in_splits = ioband_enter_throttle_flusher(target, css);
+		split_bytes = ioband_enter_throttle_flusher(target, css) ? IOBAND_SPLIT_MAX : 0;
+	} else if (ioband_throttle_is_swap(bio)) {
+		split_bytes = ioband_throttle_wait_swap(target, bio);
 	}
 	/*
 	 * device-mapper resubmits a returned bio until it has stopped, and counts the bio with each
@@ -184,8 +187,8 @@ static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, stru
 	 */
 	if (ioband_admit_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
 		return DM_MAPIO_REQUEUE;
-	if (in_splits)
-		ioband_split_accept(io, bio);
+	if (split_bytes)
+		ioband_split_accept(io, bio, split_bytes);
 	ioband_detour_ask(bio);
 	return DM_MAPIO_SUBMITTED;
 }
@@ -198,6 +201,7 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->open = false;
+	io->swap = false;
 	if (unlikely(!bio_sectors(bio))) {
 		io->bytes = 0;	/* for ioband_end_io() */
 		bio_set_dev(bio, target->dev->bdev);
@@ -213,12 +217,20 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	return ioband_enter(target, io, bio);
 }
 
+static void end_marked(struct ioband_target *target, struct bio *bio, blk_status_t *error)
+{
+	if (bio->bi_opf & REQ_SWAP)
+		ioband_throttle_remove_swap(ioband_io_of(bio));
+	if (bio->bi_opf & (REQ_PREFLUSH | REQ_FUA))
+		ioband_flush_tell(target, bio, error);
+}
+
 static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
 {
 	struct ioband_io *io;
 
-	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
-		ioband_flush_tell(ti->private, bio, error);
+	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA | REQ_SWAP)))
+		end_marked(ti->private, bio, error);
 	io = ioband_io_of(bio);
 	if (unlikely(!io->bytes))
 		ioband_complete_flush(io, *error);

@@ -524,6 +524,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
+	init_waitqueue_head(&member->swap_waiters);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
 	list_add_tail(&member->members, &pool->members);

@@ -79,17 +79,19 @@ u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
  * ioband_split_accept() - let only the first split of a bio arrive
  * @io: per-bio data; gets the size of the split
  * @bio: clone, in the target's map()
+ * @split_bytes: largest size of the split, a power of two
  *
- * The split has the largest size.  device-mapper maps the rest as a bio of its own, after this one.
+ * device-mapper maps the rest as a bio of its own, after this one.
  *
  * Context: Process, in the target's map().
  */
-void ioband_split_accept(struct ioband_io *io, struct bio *bio)
+void ioband_split_accept(struct ioband_io *io, struct bio *bio, u32 split_bytes)
 {
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
-	const u32 bytes = ioband_depth_split_bytes(IOBAND_SPLIT_MAX, start, io->bytes);
+	const u32 bytes = ioband_depth_split_bytes(split_bytes, start, io->bytes);
+	const u32 min_bytes = ioband_split_min_bytes(bio);
 
-	if (io->bytes <= IOBAND_SPLIT_MAX || !ioband_split_min_bytes(bio))
+	if (io->bytes <= split_bytes || !min_bytes || split_bytes < min_bytes)
 		return;
 	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
 	io->bytes = bytes;

@@ -8,7 +8,7 @@
 #include "io.h"
 
 u32 ioband_split_min_bytes(struct bio *bio);
-void ioband_split_accept(struct ioband_io *io, struct bio *bio);
+void ioband_split_accept(struct ioband_io *io, struct bio *bio, u32 split_bytes);
 u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 u64 ioband_split_discards_us(const struct ioband_pool *pool);
 u64 ioband_split_expect_us(const struct ioband_io *io, const struct bio *bio);

@@ -16,6 +16,12 @@ static inline bool ioband_throttle_task_is_dying(struct task_struct *task)
 /* Multiple of the bound for a killed task: its bios are dispatched at once as a rule. */
 #define IOBAND_THROTTLE_DYING	4
 
+/* Is the bio a write to swap, which is never queued? */
+static inline bool ioband_throttle_is_swap(const struct bio *bio)
+{
+	return unlikely(bio->bi_opf & REQ_SWAP) && bio_op(bio) == REQ_OP_WRITE;
+}
+
 void ioband_throttle_add(const struct ioband_io *io, struct bio *bio);
 u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio);
 bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times);
@@ -26,5 +32,8 @@ void ioband_throttle_prepare(struct ioband_waiter *waiter, const struct ioband_t
 			     struct ioband_group *group, struct ioband_stats *stats, bool flusher);
 void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying);
 void ioband_throttle_wait_flusher(struct ioband_waiter *waiter);
+void ioband_throttle_add_swap(struct ioband_io *io);
+void ioband_throttle_remove_swap(struct ioband_io *io);
+u32 ioband_throttle_wait_swap(struct ioband_target *target, struct bio *bio);
 
 #endif /* DM_IOBAND_THROTTLE_H */

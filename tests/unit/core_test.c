@@ -471,6 +471,14 @@ static void write_now(struct tree_leaf *leaf)
 	});
 }
 
+static void swap_out(struct tree_leaf *leaf, u32 ios)
+{
+	while (ios--)
+		tree_admit_now(tree, leaf, (struct ioband_bill) {
+			.charge = 512, .bytes = 512, .dir = IOBAND_DIR_WRITE, .swap = true,
+		});
+}
+
 /* Swap has a bound of its own: it takes no slot from others, and returns none to them. */
 static void swap_does_not_use_up_the_limit(void **state)
 {
@@ -481,10 +489,7 @@ static void swap_does_not_use_up_the_limit(void **state)
 
 	(void)state;
 	ioband_core_set_limit(&tree->core, 2, 0);
-	for (i = 0; i < 4; i++)
-		tree_admit_now(tree, a, (struct ioband_bill) {
-			.charge = 512, .bytes = 512, .dir = IOBAND_DIR_WRITE, .swap = true,
-		});
+	swap_out(a, 4);
 	assert_int_equal(tree->core.extra_bytes, 4 * 512);
 	for (i = 0; i < 3; i++)
 		backlog(b, 4 * KIB);
@@ -497,6 +502,46 @@ static void swap_does_not_use_up_the_limit(void **state)
 	assert_int_equal(tree->core.extra_bytes, 0);
 	assert_null(tree_serve(tree, &wake_ns));
 	tree_complete(tree, 0);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* Nor is it a slot more for a minimum. */
+static void swap_adds_nothing_to_the_limit_of_a_minimum(void **state)
+{
+	const struct ioband_rates rates = { .bytes = { MIB, 0 } };
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 2, 0);
+	tree_set_min(tree, &b->leaf.ent, &rates);
+	swap_out(a, 2);
+	swap_out(b, 2);
+	tree_set_min(tree, &a->leaf.ent, &rates);
+	for (i = 0; i < 3; i++)
+		backlog(b, 512);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_null(tree_serve(tree, &wake_ns));
+	complete_all();
+	assert_int_equal(tree->core.min_ios, 0);
+	tree_set_min(tree, &a->leaf.ent, NULL);
+	tree_set_min(tree, &b->leaf.ent, NULL);
+}
+
+/* Others may always follow, so a new slice does not wait for it. */
+static void slices_do_not_wait_for_swap(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_set_slice(&tree->core, 100 * MSEC, false, 0);
+	swap_out(a, 4);
+	backlog(b, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
@@ -583,6 +628,8 @@ int main(int argc, char **argv)
 		TEST(only_an_idle_one_thinks),
 		TEST(one_may_always_be_in_flight),
 		TEST(swap_does_not_use_up_the_limit),
+		TEST(swap_adds_nothing_to_the_limit_of_a_minimum),
+		TEST(slices_do_not_wait_for_swap),
 		TEST(writes_out_of_turn_are_not_waited_for),
 		TEST(many_thinkers_cost_little),
 	};

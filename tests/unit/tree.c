@@ -151,7 +151,7 @@ static u32 min_ios(const struct tree *tree)
 	u32 i, ios = 0;
 
 	for (i = 0; i < tree->nr_flight; i++)
-		ios += is_covered(&tree->flight[i].leaf->leaf.ent);
+		ios += !tree->flight[i].bill.swap && is_covered(&tree->flight[i].leaf->leaf.ent);
 	return ios;
 }
 
@@ -476,6 +476,16 @@ static u64 check_maxima(const struct tree *tree)
 	return first_ns;
 }
 
+/* Writes to swap are not waited for. */
+static u32 others_in_flight(const struct tree *tree, const struct tree_leaf *leaf)
+{
+	u32 i, ios = 0;
+
+	for (i = 0; i < tree->nr_flight; i++)
+		ios += tree->flight[i].leaf != leaf && !tree->flight[i].bill.swap;
+	return ios;
+}
+
 /*
  * With slices: the leaf holds the slice at every level.  When it got the slice, no bio of
  * another leaf was in flight, though bios may have been dispatched out of turn since.
@@ -486,7 +496,7 @@ static void check_holder(const struct tree *tree, const struct tree_leaf *leaf,
 	const struct ioband_ent *ent;
 
 	MUST(tree->core.holder == &leaf->leaf, "one was picked that has not got the device");
-	MUST(before == &leaf->leaf || tree->nr_flight - leaf->inflight <= tree->core.stuck_ios,
+	MUST(before == &leaf->leaf || others_in_flight(tree, leaf) <= tree->core.stuck_ios,
 	     "%u in flight, %u of them its own", tree->nr_flight, leaf->inflight);
 	MUST(!is_full(tree, tree->nr_flight), "%u in flight, limit %u", tree->nr_flight,
 	     tree->core.limit_ios);
@@ -572,10 +582,16 @@ static u64 late_ns(struct tree *tree)
 	return min(now_ns - first_ns, MIN_LATE_NS);
 }
 
+/* The limit without writes to swap, which it does not count. */
+static u32 base_limit(const struct tree *tree)
+{
+	return tree->core.limit_ios - (tree->core.limit_ios < U32_MAX ? tree->core.extra_ios : 0);
+}
+
 /* The in-flight limit for bios by minimum. */
 static u32 min_limit(struct tree *tree)
 {
-	const u32 limit = tree->core.limit_ios;
+	const u32 limit = base_limit(tree);
 
 	return limit + (u32)(MIN_WIDER * limit * late_ns(tree) / MIN_LATE_NS);
 }
@@ -585,11 +601,11 @@ static u32 by_weight_ios(struct tree *tree, u32 *limit)
 {
 	const u64 late = late_ns(tree);
 
-	*limit = tree->core.limit_ios;
+	*limit = base_limit(tree);
 	*limit = max(*limit - (u32)(*limit * late / MIN_LATE_NS), 1U);
 	if (!late && clock_now(tree) >= tree->core.min_last_ns + MIN_LATE_NS)
-		return tree->nr_flight;
-	return tree->nr_flight - min_ios(tree);
+		return tree->nr_flight - tree->core.extra_ios;
+	return tree->nr_flight - tree->core.extra_ios - min_ios(tree);
 }
 
 /* The lead in bypass vtime over the node; 0 for an entity that is not ahead. */

@@ -174,14 +174,9 @@ def test_a_group_that_only_swaps_pays_for_it(ioband: Guest, mode: str, kib: int)
         measured = load.stop()
         alone = measured.window(alone_ms, begun_ms)["r"].bandwidth
         beside = measured.window(start_ms, end_ms)["r"].bandwidth
-    swapped = (out << 20) / (end_ms - start_ms) * 1000
-    print(
-        f"{out} MiB swapped out in 12 s; reads: {alone / 1e6:.1f} MB/s alone,"
-        f" {beside / 1e6:.1f} MB/s beside"
-    )
-    assert beside / (beside + swapped) >= 0.9 * 1000 / 1001
-    # The clock is the host's: on a busy host the disk does less than 25 MB/s.
-    assert beside + swapped >= 0.5 * alone
+    part = beside / alone
+    print(f"{out} MiB swapped out in 12 s; reads: {alone / 1e6:.1f} MB/s, {part:.2f} of it beside")
+    assert part >= 0.9 * 1000 / 1001
     assert out >= 4, "the delay is bounded"
     guest.rmmod("dm_ioband")  # no task has work of the module left
 
@@ -280,14 +275,10 @@ def swap_on_a_hung_disk(guest: Guest) -> Iterator[tuple[Ioband, DmDevice]]:
         guest.run(["swapoff", device.path], timeout=120)
 
 
-# Begins to suspend a device as soon as a sleep for swap has begun, which is when one more write to
-# swap has gone to the disk below.  Prints for how many ms it then takes until a file exists.
-SUSPEND = """
-count() {{ awk '{{ print $2 }}' /sys/block/{disk}/inflight; }}
-before=$(count)
-while [ $(count) = $before ]; do sleep 0.01; done
+# Runs a command, and prints for how many ms it then takes until a file exists.
+TELL = """
 begun=$(date +%s%N)
-dmsetup suspend --nolockfs {option} {name} >/dev/null 2>&1 &
+{command} >/dev/null 2>&1 &
 while [ ! -e {told} ]; do sleep 0.01; done
 echo $((($(date +%s%N) - begun) / 1000000))
 """
@@ -295,9 +286,9 @@ echo $((($(date +%s%N) - begun) / 1000000))
 
 @pytest.mark.guest(icount=True, memory_mib=384, disks_mib=(SWAP_MIB,))
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("end", ["suspend", "noflush", "kill"])
+@pytest.mark.parametrize("end", ["suspend", "noflush", "kill", "time"])
 def test_a_wait_for_swap_ends(ioband: Guest, end: str) -> None:
-    """A task that sleeps before a write to swap goes on at once, and all its pages are written."""
+    """A task that sleeps before a write to swap goes on, and all its pages are written."""
     guest = ioband
     told = "/run/swapped"
     with (
@@ -309,24 +300,25 @@ def test_a_wait_for_swap_ends(ioband: Guest, end: str) -> None:
         stack = f"/proc/{job.pid}/stack"
         sleeps = "ioband_throttle_wait_swap"
         wait_until(guest, lambda: sleeps in guest.read(stack), "it sleeps before a write")
-        guest.sleep(2)  # each sleep lasts for a second at most: then one more write is in flight
-        assert sleeps in guest.read(stack)
         assert device.io()["/hog"].write.bytes == 0, "nothing is completed"
         if end == "kill":
             job.kill()
             assert job.wait(20, check=False).rc == -9
             below.resume()
         else:
-            disk = guest.run(["readlink", "-f", device.path]).out.strip().removeprefix("/dev/")
             option = "--noflush" if end == "noflush" else ""
-            script = SUSPEND.format(disk=disk, option=option, name=device.name, told=told)
+            suspend = f"dmsetup suspend --nolockfs {option} {device.name}"
+            script = TELL.format(command="true" if end == "time" else suspend, told=told)
             ms = int(guest.run(script).out)
             print(f"it has submitted all writes {ms} ms later")
-            assert ms < 500
+            # After a second it would go on in any case, and then with all others.
+            assert 300 < ms < 1500 if end == "time" else ms < 200
             below.resume()
+        if end in ("suspend", "noflush"):
             suspended = "SUSPENDED"
             wait_until(guest, lambda: suspended in device.dmsetup("info").out, "the suspend ends")
             device.resume()
+        if end != "kill":
             guest.run(["rm", told])
             job.wait()
         wait_until(guest, lambda: device.info().inflight.ios == 0, "all are completed")

@@ -27,17 +27,6 @@
 
 #include "trace.h"
 
-/*
- * Is half of the reserve of clones of the mapped device in use?  There is no memory for more clones
- * then.  All further bios of the device, also swap that would free memory, need one of the reserve.
- */
-static bool reserve_is_low(const struct bio *bio)
-{
-	const mempool_t *reserve = &bio->bi_pool->bio_pool;
-
-	return unlikely(READ_ONCE(reserve->curr_nr) < reserve->min_nr / 2);
-}
-
 /**
  * ioband_admit_urgency() - the urgency of a bio
  * @bio: bio of the current task
@@ -64,7 +53,7 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 	const blk_opf_t marked = bio->bi_opf & (REQ_META | REQ_PRIO);
 
 	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
-	    tsk_is_oom_victim(current) || reserve_is_low(bio))
+	    tsk_is_oom_victim(current) || ioband_throttle_reserve_is_low(bio))
 		return IOBAND_AT_ONCE;
 	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
 		return IOBAND_AT_ONCE;

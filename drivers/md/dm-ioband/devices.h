@@ -259,8 +259,9 @@ enum ioband_no_data {
  * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
  *	for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
- * @swap_bytes: writes to swap in flight; on a cache line that other bios do not read
+ * @swap_bytes: bytes of writes to swap in flight; on a cache line that other bios do not read
  * @swap_waiters: submitters of more of them, until fewer are in flight
+ * @swap_has_waited: one slept for the longest time, and none sleeps until few are in flight
  */
 struct ioband_member {
 	struct ioband_pool *pool;
@@ -276,6 +277,7 @@ struct ioband_member {
 	struct ioband_scope scope;
 	atomic_long_t swap_bytes ____cacheline_aligned_in_smp;
 	wait_queue_head_t swap_waiters;
+	bool swap_has_waited;
 };
 
 /**

@@ -178,7 +178,7 @@ static u32 quantum_of(const struct ioband_pool *pool)
 	    !pool->nr_gather_cpus)
 		return 0;
 	quantum = min3((u64)IOBAND_GATHER_MAX,
-		       1 + ioband_tree_counted_ios(core) / (4ULL * pool->nr_gather_cpus),
+		       1 + ioband_dispatch_inflight(pool) / (4ULL * pool->nr_gather_cpus),
 		       div64_u64(IOBAND_GATHER_NS, pool->nr_gather_cpus * core->gap_ns + 1));
 	/* It seldom changes, so that the other CPUs keep it in their caches. */
 	return quantum ? rounddown_pow_of_two(quantum) : 0;

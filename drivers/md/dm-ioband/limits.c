@@ -212,6 +212,12 @@ static bool counts(const struct ioband_leaf *leaf, const struct ioband_ent *abov
 	return ent == above;
 }
 
+/* All bios of a minimum keep it active, but writes to swap do not count in its limit. */
+static u32 counted(const struct ioband_leaf *leaf, const struct ioband_ent *above)
+{
+	return leaf->inflight - (above ? 0 : leaf->swap_ios);
+}
+
 /*
  * Bios in flight of @above and the groups below it; with @above NULL, of all groups that have a
  * minimum, themselves or above.  Groups with bios in flight are active.
@@ -224,10 +230,10 @@ static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above
 
 	list_for_each_entry(group, &pool->active, active) {
 		if (counts(&group->own.leaf, above))
-			ios += group->own.leaf.inflight;
+			ios += counted(&group->own.leaf, above);
 		list_for_each_entry(stream, &group->own.streams, streams)
 			if (counts(&stream->leaf, above))
-				ios += stream->leaf.inflight;
+				ios += counted(&stream->leaf, above);
 	}
 	return ios;
 }

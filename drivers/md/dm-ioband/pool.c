@@ -542,6 +542,7 @@ static void member_free(struct ioband_member *member)
 	unsigned long id;
 	int kind;
 
+	WARN_ON_ONCE(atomic_long_read(&member->swap_bytes));
 	ioband_preset_forget(pool, &member->scope);
 	spin_lock_irq(&pool->lock);
 	ioband_gather_pass_any(pool);

@@ -47,7 +47,7 @@
  *	no bound:	up to 16 MiB in front of each read: 640 ms
  *	with it:	64 KiB: 2.6 ms
  *
- * A kernel thread that submits for layers above, as dm-crypt's, does not sleep; kswapd does.
+ * Kernel threads do not sleep, as some submit for layers above (dm-crypt's); kswapd does.
  */
 #include "throttle.h"
 
@@ -81,6 +81,9 @@
  * that are adjacent on the device, so the block layer merges them into requests of that size.
  */
 #define IOBAND_SWAP_IO		(16U << 10)
+
+/* A limit found for a light load says nothing of what reclaim needs. */
+#define IOBAND_SWAP_SLOTS_MIN	4U
 
 /* Most of it by slots; half of it is 130 us at 2 GB/s, longer than it takes to wake a task. */
 #define IOBAND_SWAP_MAX		(512U << 10)
@@ -213,15 +216,15 @@ static bool must_go_on(const struct ioband_waiter *waiter)
 
 /*
  * Swap in flight at which submitters of more sleep, in bytes; they continue at half of it.  Other
- * CPUs change the values meanwhile: each of them is good enough.
+ * CPUs change the values meanwhile: a wrong bound holds for one bio, or until the next look.
  */
 static u64 swap_bound(const struct ioband_pool *pool)
 {
 	const s64 others = READ_ONCE(pool->core.inflight_bytes) - READ_ONCE(pool->core.extra_bytes);
-	const u32 slots = min(READ_ONCE(pool->limit_ios), IOBAND_SWAP_MAX / IOBAND_SWAP_IO);
+	const u32 most = IOBAND_SWAP_MAX / IOBAND_SWAP_IO;
+	const u32 slots = READ_ONCE(pool->nr_active) <= 1 ? most :
+			  clamp(READ_ONCE(pool->limit_ios), IOBAND_SWAP_SLOTS_MIN, most);
 
-	if (READ_ONCE(pool->nr_active) <= 1)
-		return IOBAND_SWAP_MAX;
 	return max_t(s64, slots * IOBAND_SWAP_IO, others);
 }
 
@@ -234,7 +237,8 @@ static bool swap_is_low(const struct ioband_target *target)
 static bool may_go_on(const struct ioband_waiter *waiter)
 {
 	if (!waiter->group)
-		return swap_is_low(waiter->target) || must_go_on(waiter);
+		return swap_is_low(waiter->target) || must_go_on(waiter) ||
+		       READ_ONCE(waiter->target->member->swap_has_waited);
 	if (waiter->flusher)
 		return READ_ONCE(waiter->group->held_of_flushers) <= IOBAND_THROTTLE_FLUSHER / 2 ||
 		       must_go_on(waiter);
@@ -412,7 +416,7 @@ void ioband_throttle_add_swap(struct ioband_io *io)
  * ioband_throttle_remove_swap() - a write to swap has completed
  * @io: its per-bio data; the bio may have been returned to device-mapper before it was counted
  *
- * One sleeping submitter is woken, which submits as much as has completed.
+ * One sleeping submitter is woken if little is left.
  *
  * Context: Any; without the pool's lock.
  */
@@ -423,9 +427,18 @@ void ioband_throttle_remove_swap(struct ioband_io *io)
 	if (!io->swap)
 		return;
 	atomic_long_sub(io->bytes, &member->swap_bytes);
+	if (unlikely(READ_ONCE(member->swap_has_waited)) && swap_is_low(io->target))
+		WRITE_ONCE(member->swap_has_waited, false);
 	/* The barrier in wq_has_sleeper() pairs with that in set_current_state(). */
 	if (wq_has_sleeper(&member->swap_waiters) && swap_is_low(io->target))
 		wake_up(&member->swap_waiters);
+}
+
+static bool may_wait_for_swap(const struct bio *bio)
+{
+	return !(bio->bi_opf & REQ_NOWAIT) && !current->journal_info &&
+	       (!(current->flags & PF_KTHREAD) || current_is_kswapd()) &&
+	       !ioband_throttle_reserve_is_low(bio);
 }
 
 /**
@@ -433,8 +446,10 @@ void ioband_throttle_remove_swap(struct ioband_io *io)
  * @target: target of the bio
  * @bio: clone, which is not counted yet
  *
- * The task sleeps while much swap is in flight on the mapped device, for IOBAND_SWAP_WAIT at most,
- * and not if it is killed, or submits for others.
+ * The task sleeps while much swap is in flight on the mapped device.  It does not sleep if it is
+ * killed, submits for others, has a journal's transaction open, or clones run short.  After
+ * IOBAND_SWAP_WAIT it goes on, and no task sleeps until little swap is in flight: the device, or a
+ * policy below, may be slow for one group only.
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
  * ioband_enter_throttle().
@@ -447,11 +462,11 @@ u32 ioband_throttle_wait_swap(struct ioband_target *target, struct bio *bio)
 	const u64 bound = swap_bound(target->pool);
 	struct ioband_waiter waiter;
 
-	if (atomic_long_read(&member->swap_bytes) >= bound && !(bio->bi_opf & REQ_NOWAIT) &&
-	    (!(current->flags & PF_KTHREAD) || current_is_kswapd())) {
+	if (atomic_long_read(&member->swap_bytes) >= bound && may_wait_for_swap(bio)) {
 		init_waiter(&waiter, target);
 		add_wait_queue_exclusive(&member->swap_waiters, &waiter.entry);
-		sleep_for_a_while(&waiter, TASK_KILLABLE, IOBAND_SWAP_WAIT);
+		if (!sleep_for_a_while(&waiter, TASK_KILLABLE, IOBAND_SWAP_WAIT))
+			WRITE_ONCE(member->swap_has_waited, true);
 		finish_wait(&member->swap_waiters, &waiter.entry);
 	}
 	return rounddown_pow_of_two(min_t(u64, bound, IOBAND_SPLIT_MAX));

@@ -22,6 +22,17 @@ static inline bool ioband_throttle_is_swap(const struct bio *bio)
 	return unlikely(bio->bi_opf & REQ_SWAP) && bio_op(bio) == REQ_OP_WRITE;
 }
 
+/*
+ * Is half of the reserve of clones of the mapped device in use?  There is no memory for more clones
+ * then.  All further bios of the device, also swap that would free memory, need one of the reserve.
+ */
+static inline bool ioband_throttle_reserve_is_low(const struct bio *bio)
+{
+	const mempool_t *reserve = &bio->bi_pool->bio_pool;
+
+	return unlikely(READ_ONCE(reserve->curr_nr) < reserve->min_nr / 2);
+}
+
 void ioband_throttle_add(const struct ioband_io *io, struct bio *bio);
 u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio);
 bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times);

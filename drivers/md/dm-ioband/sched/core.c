@@ -452,13 +452,19 @@ static void leaf_charge_maxima(struct ioband_core *core, struct ioband_leaf *lea
 			ioband_max_charge(core, ent->max, bill, in_turn, now_ns);
 }
 
+/* Does the bio not count in the limit?  The bound is in sched/discard.c, or that of the caller. */
+static bool bill_is_extra(const struct ioband_bill *bill)
+{
+	return unlikely(bill->no_data || bill->swap);
+}
+
 static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *leaf,
 			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	bool by_weight = in_turn;
 	struct ioband_ent *ent;
 
-	core->min_ios += ioband_min_covers(leaf);
+	core->min_ios += !bill->swap && ioband_min_covers(leaf);
 	if (in_turn && core->min_ent)
 		core->min_last_ns = now_ns;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
@@ -470,23 +476,24 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
-static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf,
+				 const struct ioband_bill *bill, u64 now_ns)
 {
 	struct ioband_ent *ent;
 
 	core->now_ns = now_ns;
-	core->min_ios -= ioband_min_covers(leaf);
+	core->min_ios -= !bill->swap && ioband_min_covers(leaf);
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min)
 			ioband_min_complete(core, ent->min);
 }
 
-/*
- * Bios without data, and writes to swap, do not use up the limit.  They have bounds of their own,
- * in sched/discard.c and in the caller.
- */
-static void core_count_extra(struct ioband_core *core, const struct ioband_bill *bill, int ios)
+/* Bios without data, and writes to swap, do not use up the limit. */
+static void core_count_extra(struct ioband_core *core, struct ioband_leaf *leaf,
+			     const struct ioband_bill *bill, int ios)
 {
+	leaf->swap_ios += bill->swap ? ios : 0;
+	core->swap_ios += bill->swap ? ios : 0;
 	core->extra_ios += ios;
 	core->extra_bytes += ios * (s64)bill->bytes;
 	if (core->limit_ios < U32_MAX)
@@ -507,8 +514,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_bytes += bill->bytes;
 	core->inflight_cached += bill->cached ? bill->bytes : 0;
 	leaf->inflight++;
-	if (unlikely(bill->no_data || bill->swap))
-		core_count_extra(core, bill, 1);
+	if (bill_is_extra(bill))
+		core_count_extra(core, leaf, bill, 1);
 	else
 		ioband_below_launch(core, leaf, bill->dir, now_ns);
 	if (in_turn) {
@@ -642,14 +649,14 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	core->inflight_bytes -= bill->bytes;
 	core->inflight_cached -= bill->cached ? bill->bytes : 0;
 	if (unlikely(core->nr_minima))
-		leaf_complete_minima(core, leaf, now_ns);
+		leaf_complete_minima(core, leaf, bill, now_ns);
 	if (unlikely(core->nr_latencies))
 		ioband_latency_complete(leaf, bill);
 	if (unlikely(core->nr_idlers))
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
-	if (unlikely(bill->no_data || bill->swap))
-		core_count_extra(core, bill, -1);
+	if (bill_is_extra(bill))
+		core_count_extra(core, leaf, bill, -1);
 	else
 		ioband_below_complete(core, leaf, bill->dir, now_ns);
 	if (unlikely(bill->no_data)) {	/* it tells nothing about the next bio */

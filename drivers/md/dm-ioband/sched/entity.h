@@ -185,6 +185,7 @@ struct ioband_below {
  * @was_idle: with slices: was idle at some time since it last had the device
  * @is_run: each bio continues where the one before ended
  * @inflight: bios admitted and not yet completed
+ * @swap_ios: those of them that are writes to swap
  * @grace: place among the anticipated leaves
  * @grace_until_ns: end of the grace period
  * @think_ns: mean think time
@@ -214,6 +215,7 @@ struct ioband_leaf {
 	bool was_idle;
 	bool is_run;
 	u32 inflight;
+	u32 swap_ios;
 	struct rb_node grace;
 	u64 grace_until_ns;
 	u64 think_ns;
@@ -303,6 +305,7 @@ enum ioband_flush {
  * @extra_ios: bios of @inflight_ios without data, and writes to swap; @limit_ios is higher by as
  *	many
  * @extra_bytes: bytes of these bios
+ * @swap_ios: those of these bios that are writes to swap
  * @stuck_extra: bios of both @stuck_ios and @extra_ios
  * @stalled: no completion for long, so that no minimum is late because of others; set by
  *	the caller
@@ -367,6 +370,7 @@ struct ioband_core {
 	u32 stuck_ios;
 	u32 extra_ios;
 	u64 extra_bytes;
+	u32 swap_ios;
 	u32 stuck_extra;
 	bool stalled;
 	u64 slice_ns;

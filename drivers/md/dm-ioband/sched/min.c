@@ -424,10 +424,16 @@ static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
 	return min_t(u64, now_ns - min(due_ns, now_ns), IOBAND_MIN_LATE_NS);
 }
 
+/* The limit without bios that it does not count. */
+static u32 core_limit_ios(const struct ioband_core *core)
+{
+	return core->limit_ios - (core->limit_ios < U32_MAX ? core->extra_ios : 0);
+}
+
 /* A part of @times the limit, which grows with lateness. */
 static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 {
-	const u64 most = (u64)core->limit_ios * times;
+	const u64 most = (u64)core_limit_ios(core) * times;
 
 	return min_t(u64, div_u64(most * late_ns, IOBAND_MIN_LATE_NS), U32_MAX);
 }
@@ -489,12 +495,12 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 {
 	const u64 late_ns = core_late_ns(core, now_ns);
 	struct ioband_min *minimum = NULL;
-	const u32 counted_ios = *ios;
+	const u32 counted_ios = *ios - core->extra_ios, limit_ios = core_limit_ios(core);
 	u64 dirs;
 
 	*ios = core->min_ios;
 	*limit = late_part(core, late_ns, IOBAND_MIN_WIDER);
-	*limit += min(core->limit_ios, U32_MAX - *limit);
+	*limit += min(limit_ios, U32_MAX - *limit);
 	if (*ios < *limit)
 		minimum = core_first_due(core, now_ns, &dirs);
 	core->apart = false;
@@ -506,7 +512,7 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 	*ios = counted_ios;
 	if (core->apart)
 		*ios -= min(*ios, core->min_ios);
-	*limit = core->limit_ios;
+	*limit = limit_ios;
 	*limit -= min(late_part(core, late_ns, 1), *limit - 1);
 	return *ios < *limit ? core_pick_by_weight(core) : NULL;
 }

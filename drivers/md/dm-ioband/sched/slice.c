@@ -340,7 +340,8 @@ static u64 leaf_ios_within(const struct ioband_leaf *leaf, u64 ns)
 static bool leaf_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 left_ns, u64 now_ns)
 {
-	const u32 inflight = leaf->inflight - min(leaf->inflight, core->stuck_ios);
+	const u32 ios = leaf->inflight - leaf->swap_ios;
+	const u32 inflight = ios - min(ios, core->stuck_ios);
 	u64 drain_ns;
 
 	if (!inflight)
@@ -798,6 +799,14 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
 	return ends_ns;
 }
 
+/* Writes to swap are not waited for, as others may always follow: they are dispatched at once. */
+static bool others_are_done(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const u32 own_ios = leaf->inflight - leaf->swap_ios;
+
+	return core->inflight_ios - core->swap_ios - own_ios <= core->stuck_ios;
+}
+
 /**
  * ioband_slice_pick() - choose the leaf that is served next, with slices
  * @core: scheduler; some bio is queued
@@ -821,8 +830,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 		return NULL;
 	}
 	if (leaf != core->holder) {
-		if (core->inflight_ios - leaf->inflight > core->stuck_ios ||
-		    !core_is_flushed(core, leaf))
+		if (!others_are_done(core, leaf) || !core_is_flushed(core, leaf))
 			return NULL;
 		core->holder = leaf;
 		core->charged_until_ns = now_ns;

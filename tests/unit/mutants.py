@@ -54,10 +54,10 @@ CORE = [
         "ioband_max_charge(core, ent->max, bill, in_turn, now_ns);",
         "{ ioband_max_charge(core, ent->max, bill, in_turn, now_ns); break; }",
     ),
-    Mutant("promised-uncounted", "core->min_ios += ioband_min_covers(leaf);", ""),
+    Mutant("promised-uncounted", "core->min_ios += !bill->swap && ioband_min_covers(leaf);", ""),
     Mutant(
         "promised-for-ever",
-        "core->min_ios -= ioband_min_covers(leaf);",
+        "core->min_ios -= !bill->swap && ioband_min_covers(leaf);",
         "core->min_ios -= 0;",
     ),
     Mutant("always-weighed", "by_weight &= ent != core->min_ent;", ""),
@@ -462,7 +462,7 @@ SLICE = [
         "node->serving, to->bypass)))\n",
         "node->serving, to->bypass)) || 1)\n",
     ),
-    Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
+    Mutant("not-waited-for", "!others_are_done(core, leaf) || ", ""),
     Mutant(
         "time-not-charged",
         "ioband_tree_charge(core, leaf, min_t(u64, ns, U32_MAX)",

@@ -268,25 +268,33 @@ static void more_than_there_is(void **state)
 	scene_free(&scene);
 }
 
+#define VOLUME_BPS	(32 * KIB * 1000.0)	/* of one bio at a time: each takes 1 ms */
+
+/* A volume of 64 slots; the first leaf has a minimum beyond its load, the second one no minimum. */
+static void begin_beyond(struct scene_group **leaves, const struct sim_workload *load, u32 limit,
+			 const struct sim_workload *others)
+{
+	scene_init(&scene, "volume64", limit, IOBAND_MEASURE_BYTES);
+	leaves[0] = add(SCENE_ROOT, 1, load);
+	leaves[1] = add(SCENE_ROOT, 1000, others);
+	promise(0, leaves[0], 3 * VOLUME_BPS);
+}
+
 /* No limit of the others lets a synchronous reader read more: they keep theirs. */
 static void a_minimum_beyond_its_load_stops_no_other(void **state)
 {
 	static const struct sim_workload one = { .depth = 1, .bytes = 32 * KIB };
 	static const struct sim_workload many = { .depth = 64, .bytes = 32 * KIB };
-	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
 	struct scene_group *leaves[2];
 	struct got got[2];
 
 	(void)state;
-	scene_init(&scene, "volume64", 64, IOBAND_MEASURE_BYTES);
-	leaves[0] = add(SCENE_ROOT, 1, &one);
-	leaves[1] = add(SCENE_ROOT, 1000, &many);
-	promise(0, leaves[0], 3 * alone);
+	begin_beyond(leaves, &one, 64, &many);
 	settle_and_watch(leaves, got, 2);
 	scene_run(&scene, 4 * (u64)NSEC_PER_SEC);
 	watch(leaves, got, 2, WINDOWS);
-	assert_least(got[0].mean, 0.97 * alone);
-	assert_least(got[1].mean, 0.9 * 63 * alone);
+	assert_least(got[0].mean, 0.97 * VOLUME_BPS);
+	assert_least(got[1].mean, 0.9 * 63 * VOLUME_BPS);
 	scene_free(&scene);
 }
 
@@ -298,18 +306,14 @@ static void a_minimum_beyond_bursts_stops_no_other(void **state)
 		.off_ns = 900 * (u64)NSEC_PER_MSEC,
 	};
 	static const struct sim_workload many = { .depth = 64, .bytes = 32 * KIB };
-	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
 	struct scene_group *leaves[2];
 	struct got got[2];
 
 	(void)state;
-	scene_init(&scene, "volume64", 64, IOBAND_MEASURE_BYTES);
-	leaves[0] = add(SCENE_ROOT, 1, &bursts);
-	leaves[1] = add(SCENE_ROOT, 1000, &many);
-	promise(0, leaves[0], 3 * alone);
+	begin_beyond(leaves, &bursts, 64, &many);
 	scene_run(&scene, 8 * (u64)NSEC_PER_SEC);
 	watch(leaves, got, 2, 3 * WINDOWS);
-	assert_least(got[1].mean, 0.9 * 63 * alone);
+	assert_least(got[1].mean, 0.9 * 63 * VOLUME_BPS);
 	scene_free(&scene);
 }
 
@@ -319,21 +323,17 @@ static void a_minimum_beyond_its_load_spoils_no_other(void **state)
 	static const struct sim_workload one = { .depth = 1, .bytes = 32 * KIB };
 	static const struct sim_workload few = { .depth = 16, .bytes = 32 * KIB };
 	static const struct sim_workload many = { .depth = 512, .bytes = 32 * KIB };
-	const double alone = 32 * KIB * 1000.0;	/* each bio takes 1 ms */
 	struct scene_group *leaves[3];
 	struct got got[3];
 
 	(void)state;
-	scene_init(&scene, "volume64", 256, IOBAND_MEASURE_BYTES);
-	leaves[0] = add(SCENE_ROOT, 1, &one);
-	leaves[1] = add(SCENE_ROOT, 1000, &many);
-	promise(0, leaves[0], 3 * alone);	/* late: with the others' limit, it waits 4 ms */
+	begin_beyond(leaves, &one, 256, &many);	/* late: with the others' limit, it waits 4 ms */
 	settle_and_watch(leaves, got, 2);
-	assert_least(got[0].mean, 0.8 * alone);
+	assert_least(got[0].mean, 0.8 * VOLUME_BPS);
 	leaves[2] = add(SCENE_ROOT, 1, &few);
-	promise(1, leaves[2], 15 * alone);
+	promise(1, leaves[2], 15 * VOLUME_BPS);
 	settle_and_watch(leaves, got, 3);
-	assert_least(got[2].mean, 0.97 * 15 * alone);
+	assert_least(got[2].mean, 0.97 * 15 * VOLUME_BPS);
 	scene_free(&scene);
 }
 

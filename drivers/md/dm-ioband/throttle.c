@@ -37,11 +37,11 @@
  * Writes to swap are never queued, as memory reclaim waits for them.  But a task can submit many
  * MiB of them at once, and the device completes these before the next read of another group.  So a
  * task sleeps before it submits more while many are in flight on the mapped device.  Without ioband
- * it would sleep likewise, for a request of the device.  It waits only for the device, whatever the
- * weights and maxima.  The bound is IOBAND_SWAP_IO for each slot of the in-flight limit, or the
- * bytes of the other bios in flight, if these are more.  So reclaim has half of the device beside
- * large bios.  For a lone group the bound is IOBAND_SWAP_MAX.  Larger bios arrive in splits.
- * Writes to swap do not use up the limit.
+ * it would sleep likewise, for a request of the device.  It waits for the device, whatever the
+ * weights and maxima, and for a second at most.  The bound is IOBAND_SWAP_IO for each slot of the
+ * in-flight limit, or the bytes of the other bios in flight, if these are more.  So reclaim has
+ * half of the device beside large bios.  For a lone group the bound is IOBAND_SWAP_MAX at least.
+ * Larger bios arrive in splits.  Writes to swap do not use up the limit.
  *
  *	25 MB/s, limit 4; a task swaps out 16 MiB, another one reads 4 KiB at a time
  *	no bound:	up to 16 MiB in front of each read: 640 ms

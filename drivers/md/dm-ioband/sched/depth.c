@@ -70,11 +70,11 @@
  * pair if the cost is clear.  Pauses last up to eight times as long as the trial, or
  * IOBAND_PAUSE_MAX_NS.  A change of throughput in a pause (another load, another speed) ends it.
  * While no groups compete, there are no rounds, and a pause stands still (sched/lone.h has the
- * exceptions).  Otherwise all kinds of
- * trials would follow each burst of a second group: with bursts of 200 ms each half second, beside
- * a reader of 128 KiB that fills a flash device, these cost 5 % of the throughput.  But if the load
- * is light then, a trial of less begins soon.  It costs nothing, and the pool may become open.
- * Before the first result, IOBAND_TRIAL_LEAST_FIRST pairs are enough.
+ * exceptions).  Otherwise all kinds of trials would follow each burst of a second group: with
+ * bursts of 200 ms each half second, beside a reader of 128 KiB that fills a flash device, these
+ * cost 5 % of the throughput.  But if the load is light then, a trial of less begins soon.  It
+ * costs nothing, and the pool may become open.  Before the first result, IOBAND_TRIAL_LEAST_FIRST
+ * pairs are enough.
  *
  * The first limit is a few whole bios of any size: no device is slow because of the size of its
  * bios until smaller ones are tried.

@@ -76,7 +76,7 @@ FEW = 3
 
 # Mutants of the core that no trial may notice: one in a function, and one outside.
 HARMLESS = [
-    Mutant("harmless", "core->inflight_ios++;", "core->inflight_ios += 1;"),
+    Mutant("harmless", "leaf->inflight++;", "leaf->inflight += 1;"),
     Mutant("harmless-apart", "IOBAND_GRACE_GAPS	2", "IOBAND_GRACE_GAPS	(1 + 1)"),
 ]
 

@@ -406,7 +406,6 @@ static void a_leaf_that_gets_a_minimum_is_not_apart(void **state)
 	ioband_min_init(&minimum);
 	ioband_min_set(&scene.pool.core, &a->sim.leaf.ent, &minimum, &rates,
 		       a->sim.leaf.inflight, scene.clock.now_ns);
-	ioband_min_recount(&scene.pool.core, a->sim.leaf.inflight);
 	scene_run(&scene, SECOND / 20);
 	assert_int_equal(scene.pool.core.below.apart, 0);
 	assert_int_equal(scene.pool.core.below.apart_ios, 0);

@@ -448,7 +448,6 @@ static void what_is_promised_goes(void **state)
 	ioband_min_init(&minimum);
 	ioband_min_set(&scene.pool.core, scene_ent(leaves[1]), &minimum, &rates,
 		       leaves[1]->sim.leaf.inflight, 0);
-	ioband_min_recount(&scene.pool.core, leaves[1]->sim.leaf.inflight);
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[1].bps, 29.5 * MB, 32 * MB);
@@ -645,7 +644,6 @@ static void a_minimum_is_asked_for_in_time(void **state)
 	ioband_min_init(&minimum);
 	ioband_min_set(&scene.pool.core, scene_ent(leaves[2]), &minimum, &rates,
 		       leaves[2]->sim.leaf.inflight, 0);
-	ioband_min_recount(&scene.pool.core, leaves[2]->sim.leaf.inflight);
 	want(0, leaves[0], USEC);
 	scene_run(&scene, 20 * NSEC_PER_SEC);
 	for (i = 0; i < 2000; i++) {

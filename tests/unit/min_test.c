@@ -43,24 +43,11 @@ static u32 inflight_of(const struct scene_group *group)
 	return group->leaf ? group->sim.leaf.inflight : 0;
 }
 
-/* As in the kernel after each change of a minimum. */
-static void recount(void)
-{
-	u32 ios = 0;
-	int i;
-
-	for (i = 0; i < scene.nr; i++)
-		if (scene.groups[i].leaf && ioband_min_covers(&scene.groups[i].sim.leaf))
-			ios += scene.groups[i].sim.leaf.inflight;
-	ioband_min_recount(&scene.pool.core, ios);
-}
-
 static void promise_rates(int i, struct scene_group *group, const struct ioband_rates *rates)
 {
 	ioband_min_init(&minima[i]);
 	ioband_min_set(&scene.pool.core, scene_ent(group), &minima[i], rates, inflight_of(group),
 		       scene.clock.now_ns);
-	recount();
 }
 
 /* Set a minimum of reads in bytes a second; @i is the index of its memory. */
@@ -72,7 +59,6 @@ static void promise(int i, struct scene_group *group, u64 bps)
 static void take_away(struct scene_group *group)
 {
 	ioband_min_remove(&scene.pool.core, scene_ent(group));
-	recount();
 }
 
 /* Bytes a second of a leaf: the mean, and the window with the least. */
@@ -314,6 +300,26 @@ static void a_minimum_beyond_bursts_stops_no_other(void **state)
 	scene_run(&scene, 8 * (u64)NSEC_PER_SEC);
 	watch(leaves, got, 2, 3 * WINDOWS);
 	assert_least(got[1].mean, 0.9 * 63 * VOLUME_BPS);
+	scene_free(&scene);
+}
+
+/* The limit of the others is found although service for a minimum fills in for a small one. */
+static void a_limit_below_a_minimum_is_raised(void **state)
+{
+	static const struct sim_workload deep = { .depth = 43, .bytes = 8 * KIB };
+	static const struct sim_workload few = { .depth = 3, .bytes = 128 * KIB };
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	scene_init_auto(&scene, "volume64", SIM_AUTO);
+	leaves[0] = add(SCENE_ROOT, 100, &deep);
+	leaves[1] = add(SCENE_ROOT, 100, &few);
+	promise(0, leaves[0], 100 * 1000 * 1000);
+	scene_run(&scene, 4 * (u64)NSEC_PER_SEC);
+	watch(leaves, got, 2, WINDOWS);
+	assert_least(got[0].mean, 0.9 * 43 * 8 * KIB * 1000);
+	assert_least(got[1].mean, 0.9 * 3 * 128 * KIB * 1000);
 	scene_free(&scene);
 }
 
@@ -632,6 +638,7 @@ int main(int argc, char **argv)
 		TEST(more_than_there_is),
 		TEST(a_minimum_beyond_its_load_stops_no_other),
 		TEST(a_minimum_beyond_bursts_stops_no_other),
+		TEST(a_limit_below_a_minimum_is_raised),
 		TEST(a_minimum_beyond_its_load_spoils_no_other),
 		TEST(idling_earns_nothing),
 		TEST(a_synchronous_reader_has_it_too),

@@ -54,15 +54,11 @@ CORE = [
         "ioband_max_charge(core, ent->max, bill, in_turn, now_ns);",
         "{ ioband_max_charge(core, ent->max, bill, in_turn, now_ns); break; }",
     ),
-    Mutant("promised-uncounted", "core->min_ios += !bill->swap && ioband_min_covers(leaf);", ""),
-    Mutant(
-        "promised-for-ever",
-        "core->min_ios -= !bill->swap && ioband_min_covers(leaf);",
-        "core->min_ios -= 0;",
-    ),
+    Mutant("promised-uncounted", "	core->min_ios += for_min;\n", ""),
+    Mutant("promised-for-ever", "core->min_ios -= bill->for_min;", "core->min_ios -= 0;"),
+    Mutant("never-masked", "core->masked_ios = core->min_ios;", ";"),
     Mutant("always-weighed", "by_weight &= ent != core->min_ent;", ""),
     Mutant("never-weighed", "			ent->parent->by_weight_ns = now_ns;", "			;"),
-    Mutant("past-the-pipe", "|| ioband_min_may_dispatch(core, leaf) ?", "|| leaf ?"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
     Mutant("pauses-count", "gap = min(gap, IOBAND_THINK_LIMIT * core_patience(core));", ""),
@@ -249,8 +245,8 @@ TREE = [
     Mutant("graces-out-of-order", "grace_until_ns <\n", "grace_until_ns >\n"),
     Mutant(
         "thinkers-take-no-place",
-        "!ent->min)\n			*ios += ent->anticipated;",
-        "!ent->min)\n			;",
+        "			break;\n		*ios += ent->anticipated;",
+        "			break;",
     ),
     Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
     Mutant(
@@ -709,7 +705,7 @@ MIN = [
     Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
     Mutant(
         "on-one-pipe",
-        "	if (core->apart)\n		*ios -= min(*ios, core->min_ios);\n",
+        "	if (likely(!core->stuck_ios))\n		*ios -= min(*ios, core->min_ios);\n",
         "",
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
@@ -768,7 +764,7 @@ LATENCY = [
     Mutant("above-a-maximum-too", " || ioband_max_is_for(ent->max, dir))", ")"),
     Mutant(
         "reads-wait",
-        "leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);",
+        "leaf = ioband_tree_leaf_below(&core->root.ent, reads, true, ios, limit);",
         "leaf = NULL;",
     ),
     Mutant(
@@ -833,8 +829,8 @@ LATENCY = [
     ),
     Mutant(
         "depth-is-found-by-reads",
-        "	core->late = true;\n	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads",
-        "	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads",
+        "	core->late = true;\n	leaf = ioband_tree_leaf_below(&core->root.ent, reads",
+        "	leaf = ioband_tree_leaf_below(&core->root.ent, reads",
     ),
     Mutant("slower-for-ever", "		bucket->rate += ioband_mul", "		(void)ioband_mul"),
     Mutant("never-slower", "		bucket->rate -= ioband_mul", "		(void)ioband_mul"),

@@ -47,6 +47,7 @@ NAMED = {
     "writer-and-reader": ("used", "flash; 85 512K*1; 230 4K*1 writes=100"),
     "mixed-sizes": ("used", "nvme; 470 4K*12 writes=100 seq; 120 1M*4"),
     "cap-on-ios": ("used", "volume64; 100 256K*16; 100 64K*47; 38 512K*1"),
+    "minimum-deep": ("used", "volume64; 100 8K*43 min=100000000; 100 128K*3"),
     "occasional-line": ("synchronous", "line; 50 128K*64; 500 4K*1 think=60ms"),
     "occasional-parallel": ("used", "volume64; 50 128K*64; 500 4K*1 think=60ms"),
     "stall": ("over", "nvme stall=920ms; 4x 100 64K*64"),

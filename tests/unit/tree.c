@@ -139,19 +139,12 @@ void tree_set_max(struct tree *tree, struct ioband_ent *ent, const struct ioband
 }
 
 /* Whether the entity, or one above it, has a minimum. */
-static bool is_covered(const struct ioband_ent *ent)
-{
-	while (ent->parent && !ent->min)
-		ent = &ent->parent->ent;
-	return ent->min;
-}
-
 static u32 min_ios(const struct tree *tree)
 {
 	u32 i, ios = 0;
 
 	for (i = 0; i < tree->nr_flight; i++)
-		ios += !tree->flight[i].bill.swap && is_covered(&tree->flight[i].leaf->leaf.ent);
+		ios += tree->flight[i].bill.for_min;
 	return ios;
 }
 
@@ -187,7 +180,6 @@ void tree_set_min(struct tree *tree, struct ioband_ent *ent, const struct ioband
 		ioband_min_set(&tree->core, ent, minimum, rates, inflight_below(tree, ent),
 			       clock_now(tree));
 	}
-	ioband_min_recount(&tree->core, min_ios(tree));
 }
 
 /* Remove maximum and minimum, and leave the idle class. */
@@ -361,8 +353,7 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
-		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) || yields(other) ||
-		    (tree->core.apart && other->min))
+		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) || yields(other))
 			continue;
 		ios += other->pausing ? PIPE_FULL : other->anticipated;
 	}
@@ -603,9 +594,8 @@ static u32 by_weight_ios(struct tree *tree, u32 *limit)
 
 	*limit = base_limit(tree);
 	*limit = max(*limit - (u32)(*limit * late / MIN_LATE_NS), 1U);
-	if (!late && clock_now(tree) >= tree->core.min_last_ns + MIN_LATE_NS)
-		return tree->nr_flight - tree->core.extra_ios;
-	return tree->nr_flight - tree->core.extra_ios - min_ios(tree);
+	return tree->nr_flight - tree->core.extra_ios -
+	       (tree->core.nr_minima && !tree->core.stuck_ios ? min_ios(tree) : 0);
 }
 
 /* The lead in bypass vtime over the node; 0 for an entity that is not ahead. */
@@ -728,8 +718,6 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 		ios += bypasses ? bypass_before(tree, ent) : thinkers_before(tree, ent, false);
 	}
 	MUST(ios < limit, "%u I/Os on the pipe, limit %u", ios, limit);
-	MUST(by_min || !is_covered(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),
-	     "past the pipe by weight");
 }
 
 /* Whether grace periods fill the rest of the in-flight limit, in some order of equals. */
@@ -757,28 +745,6 @@ static bool may_block(struct tree *tree, struct ioband_node *node, u32 ios, u32 
 	return false;
 }
 
-/* Whether the pick by weight is an entity with a minimum, in some order of equals. */
-static bool least_may_be_promised(struct tree *tree)
-{
-	const struct ioband_ent *up;
-	struct ioband_ent *other;
-	u32 i, k;
-
-	for (i = 0; i < tree->leaves_end; i++) {
-		bool least = true;
-
-		if (!tree->leaves[i].used || !leaf_can_go(&tree->leaves[i], U64_MAX) ||
-		    !is_covered(&tree->leaves[i].leaf.ent))
-			continue;
-		for (up = &tree->leaves[i].leaf.ent; up->parent; up = &up->parent->ent)
-			for (k = 0; (other = next_child(tree, up->parent, &k));)
-				least &= !can_go(tree, other, U64_MAX) || ahead(other, up) >= 0;
-		if (least)
-			return true;
-	}
-	return false;
-}
-
 /* Whether no slot is free for bios due by minimum or, if none is due, for the others. */
 static bool is_held_up(struct tree *tree)
 {
@@ -796,8 +762,6 @@ static bool is_held_up(struct tree *tree)
 		if (ent->anticipated && by_min + ent->anticipated >= limit)
 			return true;
 	}
-	if (is_full(tree, tree->nr_flight) && least_may_be_promised(tree))
-		return true;
 	ios = by_weight_ios(tree, &by_weight_limit);
 	return !due && may_block(tree, &tree->core.root, ios, by_weight_limit);
 }
@@ -923,7 +887,8 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 	bill = take_first(leaf, ioband_tree_dirs(&tree->core, picked));
 	check_lag(tree, picked);
 	MUST(blocked_until_ns(&picked->ent, bill.dir) <= tree->now_ns, "one went past a maximum");
-	ioband_core_admit(&tree->core, picked, &bill, tree_dirs(leaf), clock_now(tree));
+	bill.for_min = ioband_core_admit(&tree->core, picked, &bill, tree_dirs(leaf),
+					 clock_now(tree));
 	launched(tree, leaf, bill);
 	return leaf;
 }

@@ -185,7 +185,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 		hold(io, bio);
 		return HELD;
 	}
-	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
+	io->bill.for_min = ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
 	/* A task that polls would complete the bio in its own context. */
 	io->sender = bio->bi_opf & REQ_POLLED ? NULL : current;

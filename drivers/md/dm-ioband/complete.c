@@ -140,6 +140,10 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 		ioband_gather_pass(pool, done.now_ns);
 		ioband_split_end_discard(io, ioband_bio_of(io), bytes, status, done.now_ns);
 	}
+	if (unlikely(io->min_splits)) {		/* which of them does not matter */
+		io->min_splits--;
+		done.bill.for_min = true;
+	}
 	io->unfinished -= bytes;
 	last = !io->unfinished;
 	if (last)

@@ -245,6 +245,7 @@ u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 static void begin_splits(struct ioband_io *io)
 {
 	io->admitted = 0;
+	io->min_splits = 0;
 	atomic_set(&io->due_bytes, 0);
 	io->sent = 0;
 	io->unfinished = io->bytes;
@@ -394,12 +395,14 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		pop_held(stream, kept);
 		unqueue(io, bio);
 	}
-	ioband_core_admit(core, &stream->leaf, &io->bill, stream_dirs(stream), now_ns);
+	io->bill.for_min = ioband_core_admit(core, &stream->leaf, &io->bill, stream_dirs(stream),
+					     now_ns);
 	ioband_dispatch_launch(io, bio, now_ns);
 	if (!io->split_bytes) {
 		release_whole(io, bio, now_ns);
 		return true;
 	}
+	io->min_splits += io->bill.for_min;
 	if (last)
 		note_released(io, bio, now_ns);
 	ioband_submit_split(io);

@@ -69,6 +69,7 @@
  *	of its target, or a worker has it
  * @sent: bytes submitted
  * @unfinished: bytes not completed; under the pool's lock
+ * @min_splits: of its splits in flight, those dispatched for a minimum; under the pool's lock
  * @queued: link in a queue of its target
  * @cpu: CPU on which the bio arrived
  * @expect_us: of a split without data, the device time that it was expected to take
@@ -107,6 +108,7 @@ struct ioband_io {
 	atomic_t due_bytes;
 	u32 sent;
 	u32 unfinished;
+	u32 min_splits;
 	struct llist_node queued;
 	unsigned int cpu;
 	u32 expect_us;

@@ -201,27 +201,16 @@ static void set_max(struct ioband_group *group, const struct ioband_rates *rates
 		ioband_max_remove(core, ent);
 }
 
-static bool counts(const struct ioband_leaf *leaf, const struct ioband_ent *above)
+static bool is_below(const struct ioband_leaf *leaf, const struct ioband_ent *above)
 {
 	const struct ioband_ent *ent = &leaf->ent;
 
-	if (!above)
-		return ioband_min_covers(leaf);
 	while (ent != above && ent->parent)
 		ent = &ent->parent->ent;
 	return ent == above;
 }
 
-/* All bios of a minimum keep it active, but writes to swap do not count in its limit. */
-static u32 counted(const struct ioband_leaf *leaf, const struct ioband_ent *above)
-{
-	return leaf->inflight - (above ? 0 : leaf->swap_ios);
-}
-
-/*
- * Bios in flight of @above and the groups below it; with @above NULL, of all groups that have a
- * minimum, themselves or above.  Groups with bios in flight are active.
- */
+/* Bios in flight of an entity and of those below it.  Groups with bios in flight are active. */
 static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above)
 {
 	const struct ioband_stream *stream;
@@ -229,11 +218,11 @@ static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above
 	u32 ios = 0;
 
 	list_for_each_entry(group, &pool->active, active) {
-		if (counts(&group->own.leaf, above))
-			ios += counted(&group->own.leaf, above);
+		if (is_below(&group->own.leaf, above))
+			ios += group->own.leaf.inflight;
 		list_for_each_entry(stream, &group->own.streams, streams)
-			if (counts(&stream->leaf, above))
-				ios += counted(&stream->leaf, above);
+			if (is_below(&stream->leaf, above))
+				ios += stream->leaf.inflight;
 	}
 	return ios;
 }
@@ -251,7 +240,6 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 			       ktime_get_ns());
 	else
 		ioband_min_remove(core, ent);
-	ioband_min_recount(core, inflight_ios(group->pool, NULL));
 }
 
 /* A new group has no bios in flight, so the walk over the active groups is not needed. */

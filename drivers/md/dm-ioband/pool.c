@@ -239,6 +239,8 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.quiet_ns = now_ns > pool->done_ns ? now_ns - pool->done_ns : 0;
 	pool->sample.peak_ios = pool->peak_ios;
+	pool->sample.min_ios = pool->core.masked_ios;
+	pool->core.masked_ios = 0;
 	learn_rate(pool);
 	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*

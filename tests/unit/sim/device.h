@@ -37,6 +37,7 @@ struct sim_io {
 	u32 unfinished_bytes;	/* not completed yet */
 	u64 head_ns;	/* a disk: its service time, seek included */
 	bool open;	/* dispatched in the pool's open state, without the scheduler */
+	bool for_min;	/* the result of ioband_core_admit() */
 };
 
 enum sim_model {

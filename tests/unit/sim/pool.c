@@ -92,6 +92,7 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 	bill.ios = !before;
 	bill.awaited = !io->write || io->awaited;
 	bill.cached = io->write && pool->device.spec.cache;
+	bill.for_min = io->for_min;
 	if (io->whole) {
 		const u64 after = before + io->bytes, bytes = io->whole->bytes;
 
@@ -182,8 +183,9 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	leaf->charged += bill.charge;
 	ioband_stall_admit(&member->stall_dev, pool->clock->now_ns);
 	pool_account_inflight(pool);
-	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
-			  pool->clock->now_ns);
+	io->for_min = ioband_core_admit(&pool->core, &leaf->leaf, &bill,
+					leaf->head ? 1 << leaf->head->write : 0,
+					pool->clock->now_ns);
 	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
 		pool_check_limit(pool, leaf);
 	pool->tick.peak_ios = max(pool->tick.peak_ios, ioband_tree_counted_ios(&pool->core));

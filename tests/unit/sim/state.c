@@ -144,6 +144,8 @@ static void state_learn(struct sim_pool *pool, bool reduced)
 
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
 	pool->tick.quiet_ns = pool->clock->now_ns - pool->done_ns;
+	pool->tick.min_ios = pool->core.masked_ios;
+	pool->core.masked_ios = 0;
 	ioband_lone_tick(&pool->lone, &pool->tick, pool->nr_active > 1, pool->clock->now_ns);
 	if (pool->core.late || reduced || lone || pool->was_lone ||
 	    pool->stall.silent_ns > pool->sampled_ns)

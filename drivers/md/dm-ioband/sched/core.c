@@ -388,7 +388,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 			return NULL;
 		open = core->min_ent_dirs;
 	}
-	leaf = ioband_tree_leaf_below(core, ent, open, core_bypasses(core), ios, limit);
+	leaf = ioband_tree_leaf_below(ent, open, core_bypasses(core), ios, limit);
 	if (!leaf) {
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
@@ -399,7 +399,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		if (!leaf)
 			return NULL;
 	}
-	return likely(!core->nr_minima) || ioband_min_may_dispatch(core, leaf) ? leaf : NULL;
+	return leaf;
 }
 
 /**
@@ -464,9 +464,6 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 	bool by_weight = in_turn;
 	struct ioband_ent *ent;
 
-	core->min_ios += !bill->swap && ioband_min_covers(leaf);
-	if (in_turn && core->min_ent)
-		core->min_last_ns = now_ns;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		by_weight &= ent != core->min_ent;
 		if (by_weight)
@@ -476,13 +473,11 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
-static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf,
-				 const struct ioband_bill *bill, u64 now_ns)
+static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	struct ioband_ent *ent;
 
 	core->now_ns = now_ns;
-	core->min_ios -= !bill->swap && ioband_min_covers(leaf);
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min)
 			ioband_min_complete(core, ent->min);
@@ -542,12 +537,20 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
  * @bill: cost of the bio
  * @dirs: directions in which the leaf still has queued bios, as bits
  * @now_ns: time
+ *
+ * Return: &ioband_bill.for_min of the bio, for its completion.
  */
-void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
+bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns)
 {
+	const bool for_min = core->min_ent && !bill_is_extra(bill);
+
 	core_launch(core, leaf, bill, true, now_ns);
+	core->min_ios += for_min;
+	if (unlikely(core->min_ios > core->masked_ios) && !for_min && ioband_min_covers(leaf))
+		core->masked_ios = core->min_ios;
 	leaf_show(core, leaf, leaf_open(core, leaf, dirs));
+	return for_min;
 }
 
 /**
@@ -649,12 +652,13 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	core->inflight_bytes -= bill->bytes;
 	core->inflight_cached -= bill->cached ? bill->bytes : 0;
 	if (unlikely(core->nr_minima))
-		leaf_complete_minima(core, leaf, bill, now_ns);
+		leaf_complete_minima(core, leaf, now_ns);
 	if (unlikely(core->nr_latencies))
 		ioband_latency_complete(leaf, bill);
 	if (unlikely(core->nr_idlers))
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
+	core->min_ios -= bill->for_min;
 	if (bill_is_extra(bill))
 		core_count_extra(core, leaf, bill, -1);
 	else

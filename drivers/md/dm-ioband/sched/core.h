@@ -30,7 +30,7 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns);
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
-void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
+bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns);
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);

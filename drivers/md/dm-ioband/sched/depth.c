@@ -306,8 +306,9 @@ static struct ioband_depth_limit depth_rival(const struct ioband_depth *depth)
 
 	switch (depth->try) {
 	case IOBAND_TRY_MORE:
+		/* A limit below both only changes which of them serves a minimum (min.c). */
 		if (used == limit.ios)
-			limit.ios = half_more(limit.ios);
+			limit.ios = half_more(limit.ios + depth->round.min_ios);
 		break;
 	case IOBAND_TRY_LESS:
 		if (used >= 2)
@@ -718,6 +719,7 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	depth->round.idle_ns += sample->idle_ns;
 	depth->round.quiet_ns = sample->quiet_ns;
 	depth->round.peak_ios = max(depth->round.peak_ios, sample->peak_ios);
+	depth->round.min_ios = max(depth->round.min_ios, sample->min_ios);
 	if (!round_is_over(depth))
 		return false;
 

@@ -53,6 +53,7 @@ static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
  * @longest_ns: longest excess over the usual time between two completions, with bios in flight
  * @quiet_ns: time from the last completion to the end of the period
  * @peak_ios: most bios and splits in flight
+ * @min_ios: see &ioband_core.masked_ios
  */
 struct ioband_sample {
 	u64 ns;
@@ -66,6 +67,7 @@ struct ioband_sample {
 	u64 longest_ns;
 	u64 quiet_ns;
 	u32 peak_ios;
+	u32 min_ios;
 };
 
 /* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */

@@ -277,8 +277,6 @@ enum ioband_flush {
  * @min: that minimum, while @min_ent is set
  * @min_begin_ns: with slices: start of the slice of @min_ent
  * @min_from_ns: its due time at the start of the slice, as far as it counts
- * @min_last_ns: last dispatch for a minimum
- * @apart: for picks by weight, bios of leaves with a minimum do not count against the limit
  * @now_ns: time of the last call
  * @sync_ns: last arrival, or dispatch in turn, of a synchronous bio
  * @pauses: some leaf may lag because of a pause
@@ -290,7 +288,8 @@ enum ioband_flush {
  * @late: leaves are held back, whatever the depth of the device: for a minimum that is
  *	late although its limit is not reached, or for a late latency target; the caller
  *	clears it
- * @min_ios: bios of @inflight_ios with a minimum at or above their leaf
+ * @min_ios: bios of @inflight_ios that were dispatched for a minimum
+ * @masked_ios: most of them when a leaf with a minimum was served by weight; the caller clears it
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival, or end of a block by a maximum, before which no bio
  *	was queued
@@ -347,8 +346,6 @@ struct ioband_core {
 	struct ioband_min *min;
 	u64 min_begin_ns;
 	u64 min_from_ns;
-	u64 min_last_ns;
-	bool apart;
 	u64 now_ns;
 	u64 sync_ns;
 	bool pauses;
@@ -358,6 +355,7 @@ struct ioband_core {
 	u64 told_ns;
 	bool late;
 	u32 min_ios;
+	u32 masked_ios;
 	u64 done_ns;
 	u64 held_since_ns;
 	u64 busy_since_ns;

@@ -204,7 +204,7 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 		return leaf;
 	}
 	core->late = true;
-	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);
+	leaf = ioband_tree_leaf_below(&core->root.ent, reads, true, ios, limit);
 	if (!leaf || throttle_holds(core, leaf, now_ns)) {
 		*wake_ns = min(*wake_ns, throttle_wake_ns(core, now_ns));
 		return NULL;
@@ -241,7 +241,7 @@ struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioban
 		return leaf;
 	core->late = true;
 	leaf = core->slice_ns ?
-		       ioband_tree_leaf_below(core, &core->root.ent, U64_MAX, false, ios, limit) :
+		       ioband_tree_leaf_below(&core->root.ent, U64_MAX, false, ios, limit) :
 		       NULL;
 	if (leaf && !throttle_holds(core, leaf, now_ns))
 		return leaf;

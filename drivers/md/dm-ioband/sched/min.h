@@ -12,7 +12,6 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 		    struct ioband_min *minimum, const struct ioband_rates *rates,
 		    u32 inflight, u64 now_ns);
 void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent);
-void ioband_min_recount(struct ioband_core *core, u32 ios);
 bool ioband_min_covers(const struct ioband_leaf *leaf);
 bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns);
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
@@ -21,7 +20,6 @@ void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum);
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum);
 struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns);
-bool ioband_min_may_dispatch(const struct ioband_core *core, const struct ioband_leaf *leaf);
 struct ioband_ent *ioband_min_serve(struct ioband_core *core, u64 now_ns);
 u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns);
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);

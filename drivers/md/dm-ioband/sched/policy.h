@@ -40,6 +40,7 @@ enum ioband_dir {
  * @awaited: read, or write for which a task waits; counts for a latency target
  * @no_data: discard, write-zeroes or secure erase, see sched/discard.c
  * @swap: write to swap, out of turn; its bound is that of the caller
+ * @for_min: at its completion: the result of ioband_core_admit(), it was dispatched for a minimum
  */
 struct ioband_bill {
 	u32 charge;
@@ -52,6 +53,7 @@ struct ioband_bill {
 	bool awaited;
 	bool no_data;
 	bool swap;
+	bool for_min;
 };
 
 /**

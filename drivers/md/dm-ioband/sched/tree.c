@@ -525,8 +525,7 @@ u64 ioband_tree_grace_ends(const struct ioband_core *core)
  * The least served child with a bio queued in a direction of @open.  Adds the anticipated leaves
  * before it to @ios.  NULL if these reach the limit, as one in writeback idle always does.
  */
-static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
-				    u64 open, u32 *ios, u32 limit)
+static struct ioband_ent *node_pick(const struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
 	struct rb_node *rb;
 
@@ -537,8 +536,7 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 			return ent;
 		if (unlikely(ent->pausing))
 			break;
-		if (likely(!core->apart) || !ent->min)
-			*ios += ent->anticipated;
+		*ios += ent->anticipated;
 		if (*ios >= limit)
 			break;
 	}
@@ -598,7 +596,6 @@ static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u
 
 /**
  * ioband_tree_leaf_below() - find the least served leaf with a queued bio
- * @core: scheduler
  * @ent: entity at or below which to look
  * @open: directions of the bio, as halves of &ioband_ent.waiting
  * @bypass: least by bypass vtime; looks at all live children of each node
@@ -608,14 +605,14 @@ static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u
  * Return: the leaf; NULL if no bio is queued, or anticipated leaves with less service reach the
  * limit.
  */
-struct ioband_leaf *ioband_tree_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-					   u64 open, bool bypass, u32 ios, u32 limit)
+struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, bool bypass, u32 ios,
+					   u32 limit)
 {
 	while (!ent->leaf) {
 		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
 
 		ent = bypass ? node_pick_bypass(node, open, &ios, limit) :
-			       node_pick(core, node, open, &ios, limit);
+			       node_pick(node, open, &ios, limit);
 		if (!ent)
 			return NULL;
 		open &= ent_open(ent);

@@ -197,8 +197,8 @@ static inline bool ent_is_holder(const struct ioband_core *core, const struct io
 
 struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except);
-struct ioband_leaf *ioband_tree_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-					   u64 open, bool bypass, u32 ios, u32 limit);
+struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, bool bypass, u32 ios,
+					   u32 limit);
 void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
 void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);

@@ -303,6 +303,25 @@ static void a_minimum_beyond_bursts_stops_no_other(void **state)
 	scene_free(&scene);
 }
 
+/* The search for the limit stops for tries of a smaller one, and for nothing else. */
+static void a_minimum_beyond_its_load_stops_no_search(void **state)
+{
+	static const struct sim_workload one = { .depth = 1, .bytes = 32 * KIB };
+	static const struct sim_workload many = { .depth = 64, .bytes = 32 * KIB };
+	struct scene_group *leaves[2];
+	u32 i, stops = 0, steps = 1000;
+
+	(void)state;
+	begin_beyond(leaves, &one, 64, &many);
+	for (i = 0; i < steps; i++) {
+		scene.pool.core.late = false;
+		scene_run(&scene, 10 * (u64)NSEC_PER_MSEC);
+		stops += scene.pool.core.late;
+	}
+	assert_in_range(stops, 10, steps / 10);
+	scene_free(&scene);
+}
+
 /* The limit of the others is found although service for a minimum fills in for a small one. */
 static void a_limit_below_a_minimum_is_raised(void **state)
 {
@@ -320,6 +339,28 @@ static void a_limit_below_a_minimum_is_raised(void **state)
 	watch(leaves, got, 2, WINDOWS);
 	assert_least(got[0].mean, 0.9 * 43 * 8 * KIB * 1000);
 	assert_least(got[1].mean, 0.9 * 3 * 128 * KIB * 1000);
+	scene_free(&scene);
+}
+
+/* A limit with which a minimum is late is lowered. */
+static void a_limit_that_makes_a_minimum_late_is_lowered(void **state)
+{
+	static const struct sim_workload one = { .depth = 1, .bytes = 64 * KIB };
+	static const struct sim_workload deep = { .depth = 32, .bytes = 64 * KIB };
+	static const struct sim_workload small = { .depth = 1, .bytes = 4 * KIB };
+	struct scene_group *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	scene_init_auto(&scene, "line", SIM_AUTO);
+	leaves[0] = add(SCENE_ROOT, 100, &one);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	leaves[2] = add(SCENE_ROOT, 100, &small);
+	promise(0, leaves[0], 30 * 1000 * 1000);
+	scene_run(&scene, 4 * (u64)NSEC_PER_SEC);
+	watch(leaves, got, 3, WINDOWS);
+	assert_least(got[0].mean, 40 * 1000 * 1000.0);
+	assert_least(got[2].mean, 8 * 1000 * 1000.0);	/* else 2 */
 	scene_free(&scene);
 }
 
@@ -638,7 +679,9 @@ int main(int argc, char **argv)
 		TEST(more_than_there_is),
 		TEST(a_minimum_beyond_its_load_stops_no_other),
 		TEST(a_minimum_beyond_bursts_stops_no_other),
+		TEST(a_minimum_beyond_its_load_stops_no_search),
 		TEST(a_limit_below_a_minimum_is_raised),
+		TEST(a_limit_that_makes_a_minimum_late_is_lowered),
 		TEST(a_minimum_beyond_its_load_spoils_no_other),
 		TEST(idling_earns_nothing),
 		TEST(a_synchronous_reader_has_it_too),

@@ -701,6 +701,11 @@ MIN = [
     Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
     Mutant("held-back-is-late", "if (!ent_is_throttled(core, rb_to_min(rb)->ent))", "if (true)"),
     Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
+    Mutant(
+        "searches-on",
+        "core->late |= minimum->trial.trying && !minimum->trial.wide;",
+        "",
+    ),
     Mutant("not-later", "late_part(core, late_ns, IOBAND_MIN_WIDER)", "0"),
     Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
     Mutant(

@@ -244,9 +244,8 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	learn_rate(pool);
 	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*
-	 * Discard the sample if a minimum or a latency target throttled others, if the limit was
-	 * reduced or that of a lone group, or if a device has been silent.  No trial lasts as long
-	 * as a discard.
+	 * Discard the sample if the limit had no effect (@late), was reduced or that of a lone
+	 * group, or if a device has been silent.  No trial lasts as long as a discard.
 	 */
 	if (pool->core.late || reduced || lone || pool->was_lone ||
 	    pool->stall.silent_ns > pool->sampled_ns ||

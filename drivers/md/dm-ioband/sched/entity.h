@@ -285,8 +285,8 @@ enum ioband_flush {
  *	not include it; 0: the device does not idle
  * @patience_ns: when that idling is compensated
  * @told_ns: time of the last ioband_core_begin()
- * @late: leaves are held back, whatever the depth of the device: for a minimum that is
- *	late although its limit is not reached, or for a late latency target; the caller
+ * @late: leaves are held back, whatever the limit, for a latency target or a try of a small
+ *	limit beside a minimum; or the limit of flows has changed (sched/below.c); the caller
  *	clears it
  * @min_ios: bios of @inflight_ios that were dispatched for a minimum
  * @masked_ios: most of them when a leaf with a minimum was served by weight; the caller clears it

@@ -74,7 +74,8 @@
  * others have their limit for IOBAND_MIN_TRY_NS while no bio of the minimum is queued.  If the
  * minimum loses less than an eighth of its rate then, they keep the limit, until it loses more.
  * The small limit is also tried again from time to time.  The time until the next try doubles, up
- * to IOBAND_MIN_REST_NS.
+ * to IOBAND_MIN_REST_NS.  The search for the limit stops for these tries, but not while a minimum
+ * is late: it lowers a limit that makes a minimum late.
  *
  *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
  *	MB/s: it reads 33, whatever the others do.  They lose 98 % of the device to a smaller
@@ -330,6 +331,8 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 	};
 
 	trial_note(&minimum->trial, bill->bytes, dir_due_ns(minimum, bill->dir), now_ns);
+	/* Only for this window, and whatever the limit: no sample for the search. */
+	core->late |= minimum->trial.trying && !minimum->trial.wide;
 	minimum->dir = bill->dir;
 	minimum->inflight++;
 	ioband_bucket_charge_bill(&minimum->buckets, bill, &leeway);
@@ -512,7 +515,6 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 		minimum = core_first_due(core, now_ns, &dirs);
 	if (minimum)
 		return core_pick_by_min(core, minimum, dirs, now_ns);
-	core->late |= late_ns && *ios < *limit;
 	*ios = counted_ios;
 	if (likely(!core->stuck_ios))
 		*ios -= min(*ios, core->min_ios);

@@ -71,10 +71,10 @@
  * A minimum may also be too high for its own load.  A reader with one bio at a time cannot have
  * more than one in each latency of the device, even if the device serves nothing else.  The others
  * would keep one bio in flight for nothing.  So once a minimum has been missed for a second, the
- * others have their limit for IOBAND_MIN_TRY_NS while no bio of the minimum is queued.  If the
- * minimum loses less than an eighth of its rate then, they keep the limit, until it loses more.
- * The small limit is also tried again from time to time.  The time until the next try doubles, up
- * to IOBAND_MIN_REST_NS.  The search for the limit stops for these tries, but not while a minimum
+ * others have their limit for a window while no bio of the minimum is queued.  If the minimum loses
+ * less than an eighth of its rate then, they keep the limit, until it loses more.  The small limit
+ * is also tried again from time to time.  The time until the next try doubles, up to
+ * IOBAND_MIN_REST windows.  The search for the limit stops for these tries, but not while a minimum
  * is late: it lowers a limit that makes a minimum late.
  *
  *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
@@ -114,14 +114,17 @@
 /* and adds this many times the limit to its own: its bios may be the smaller ones. */
 #define IOBAND_MIN_WIDER	7
 
-/* Window in which the rate of a missed minimum is measured: the period in which it is kept. */
+/* Least window in which the rate of a missed minimum is measured: the period in which it is kept. */
 #define IOBAND_MIN_TRY_NS	IOBAND_MIN_WINDOW_NS
 
 /* Time until the first try of the others' limit: longer than the others need to shrink. */
 #define IOBAND_MIN_MISSED_NS	NSEC_PER_SEC
 
-/* Longest time between two tries, which then take one part in 80. */
-#define IOBAND_MIN_REST_NS	(8 * NSEC_PER_SEC)
+/* Least bios of such a window: by chance, one with fewer may have a quarter more than another. */
+#define IOBAND_MIN_TRY_IOS	16
+
+/* Longest time between two tries, in windows. */
+#define IOBAND_MIN_REST		80
 
 /* Longest period without service by weight in a node. */
 #define IOBAND_MIN_RUN_NS	(100 * NSEC_PER_MSEC)
@@ -271,14 +274,14 @@ void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum)
 /* A window of measurement ends: choose the limit of the others for the next one. */
 static void trial_end_window(struct ioband_min_trial *trial, u64 now_ns)
 {
+	const u64 window_ns = now_ns - trial->begun_ns;
 	const bool was_wide = trial->wide;
 
-	trial->rates[was_wide] = ioband_mul_div(trial->bytes, NSEC_PER_SEC,
-						now_ns - trial->begun_ns);
+	trial->rates[was_wide] = ioband_mul_div(trial->bytes, NSEC_PER_SEC, window_ns);
 	if (trial->trying) {
 		trial->wide = trial->rates[false] <= trial->rates[true] + trial->rates[true] / 8;
-		trial->rest_ns = trial->wide == was_wide ? 2 * IOBAND_MIN_TRY_NS :
-				 min_t(u64, 2 * trial->rest_ns, IOBAND_MIN_REST_NS);
+		trial->rest_ns = trial->wide == was_wide ? 2 * window_ns :
+				 min(2 * trial->rest_ns, IOBAND_MIN_REST * window_ns);
 		trial->until_ns = now_ns + trial->rest_ns;
 		trial->trying = false;
 	} else if (now_ns >= trial->until_ns ||
@@ -288,6 +291,7 @@ static void trial_end_window(struct ioband_min_trial *trial, u64 now_ns)
 	}
 	trial->begun_ns = now_ns;
 	trial->bytes = 0;
+	trial->ios = 0;
 }
 
 /* Account for bytes of a minimum that was due since @due_ns; U64_MAX: they count for none. */
@@ -309,7 +313,9 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
 		trial->missed_ns = now_ns;
 	trial->wide &= !!trial->begun_ns;
 	trial->bytes += bytes;
-	if (trial->begun_ns && now_ns >= trial->begun_ns + IOBAND_MIN_TRY_NS)
+	trial->ios++;
+	if (trial->begun_ns && now_ns >= trial->begun_ns + IOBAND_MIN_TRY_NS &&
+	    trial->ios >= IOBAND_MIN_TRY_IOS)
 		trial_end_window(trial, now_ns);
 }
 

@@ -134,6 +134,7 @@ struct ioband_max {
  * @missed_ns: when the minimum was last missed
  * @begun_ns: begin of the window of measurement; 0: the minimum is not missed
  * @bytes: bytes dispatched in the window
+ * @ios: bios dispatched in the window
  * @rates: bytes a second in the last window with and without the smaller limit, as @wide says
  * @rest_ns: time between two tries of the limit that was worse
  * @until_ns: end of this time
@@ -147,6 +148,7 @@ struct ioband_min_trial {
 	u64 rates[2];
 	u64 rest_ns;
 	u64 until_ns;
+	u32 ios;
 	bool wide;
 	bool trying;
 };

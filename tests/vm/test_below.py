@@ -79,6 +79,19 @@ def test_io_max_below(ioband: Guest, groups: Groups, tags: int, rw: str) -> None
             keeps(running(guest, device.path, groups, rw, SETTLE_S), plain)
 
 
+def test_io_max_below_a_minimum(ioband: Guest, groups: Groups) -> None:
+    """A minimum that the policy below makes too high takes nothing from the other group."""
+    guest = ioband
+    with null_blk(guest, **DISKS[64]) as below:
+        groups[0].set("io.max", f"{number_of(guest, below)} riops=10")
+        with linear(guest, "plain", below) as device:
+            plain = running(guest, device.path, groups, "randread", 1)
+        with Ioband(guest, "d", below) as device:
+            device.set_min(groups[0], riops=20)
+            # First the minimum is late for a second, and then each limit of the other is tried.
+            keeps(running(guest, device.path, groups, "randread", SETTLE_S + 8), plain)
+
+
 @contextlib.contextmanager
 def volume(guest: Guest, one: str, two: str) -> Iterator[str]:
     """A volume over two disks of one size."""

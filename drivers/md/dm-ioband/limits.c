@@ -210,7 +210,7 @@ static bool is_below(const struct ioband_leaf *leaf, const struct ioband_ent *ab
 	return ent == above;
 }
 
-/* Bios in flight of an entity and of those below it.  Groups with bios in flight are active. */
+/* As ioband_min_set() needs them.  Groups with bios in flight are active. */
 static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above)
 {
 	const struct ioband_stream *stream;
@@ -219,10 +219,10 @@ static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above
 
 	list_for_each_entry(group, &pool->active, active) {
 		if (is_below(&group->own.leaf, above))
-			ios += group->own.leaf.inflight;
+			ios += ioband_below_counted(&group->own.leaf);
 		list_for_each_entry(stream, &group->own.streams, streams)
 			if (is_below(&stream->leaf, above))
-				ios += stream->leaf.inflight;
+				ios += ioband_below_counted(&stream->leaf);
 	}
 	return ios;
 }

@@ -28,12 +28,13 @@
  *
  * A flow is slow if IOBAND_BELOW_FEW or more are counted during each of its trips, and
  * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows with all bios in flight but one
- * (without discards), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.  Then they have an
- * in-flight limit of their own, as large as the pool's, and their bios do not count in the limit of
- * the pool.  Their rates do not fall: they can have as many bios in flight as before.  So the pool
- * has at most twice the limit in flight, or one bio more for each flow.  After one trip with fewer
- * than IOBAND_BELOW_FEW, the flow is like others again.  The policy then has ended, or the other
- * flows have.  Its lag is forgotten: it comes from the policy.
+ * (without discards and service for minima), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.
+ * Then they have an in-flight limit of their own, as large as the pool's, and their bios do not
+ * count in the limit of the pool, nor do they make a minimum late.  Their rates do not fall: they
+ * can have as many bios in flight as before.  So the pool has at most twice the limit in flight, or
+ * one bio more for each flow.  After one trip with fewer than IOBAND_BELOW_FEW, the flow is like
+ * others again.  The policy then has ended, or the other flows have.  Its lag is forgotten: it
+ * comes from the policy.
  *
  *	as above, limit 4: a has 4 in flight.  When one completes, b has the slot for 1 ms; 5
  *	trips of b are counted during a trip of a, which takes 500 ms.  After 2 s a is apart,
@@ -61,8 +62,8 @@
  * A mild policy is not found: then the search for the limit finds that one or two bios in flight
  * are as good as many, and the bios of both flows take as long.  A disk with a head, without
  * slices, starves some bios for others: there a flow may be apart for a while.  With slices, the
- * slice bounds what one leaf can take from others.  A leaf with a minimum is not apart.  While a
- * device of the pool hangs, sched/stall.c decides which bios count.
+ * slice bounds what one leaf can take from others.  While a device of the pool hangs,
+ * sched/stall.c decides which bios count.
  */
 #include "below.h"
 
@@ -175,12 +176,17 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 		      bool apart)
 {
 	const u32 inflight = leaf->flows[dir].inflight;
+	struct ioband_ent *ent;
 
 	leaf->apart_dirs ^= 1 << dir;
 	core->below.apart += apart ? 1 : -1;
 	core->below.apart_ios += apart ? inflight : -inflight;
+	core->min_ios -= apart ? leaf->flows[dir].min_ios : -leaf->flows[dir].min_ios;
 	if (inflight)
 		core->below.flows += apart ? -1 : 1;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (unlikely(ent->min))
+			ioband_min_count(core, ent->min, apart ? -inflight : inflight);
 	core->late = true;
 	if (apart)
 		list_move(&leaf->below, &core->below.leaves);
@@ -267,6 +273,23 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 			set_apart(core, leaf, dir, false);
 }
 
+/**
+ * ioband_below_counted() - count the bios in flight of a leaf that may make a minimum late
+ * @leaf: leaf
+ *
+ * Return: all, without those of flows that are apart.
+ */
+u32 ioband_below_counted(const struct ioband_leaf *leaf)
+{
+	u32 ios = leaf->inflight;
+	int dir;
+
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		if (leaf->apart_dirs & 1 << dir)
+			ios -= leaf->flows[dir].inflight;
+	return ios;
+}
+
 /* A leaf is idle: its next trips have nothing to do with the last ones. */
 static void leave(struct ioband_leaf *leaf)
 {
@@ -323,26 +346,26 @@ u32 ioband_below_busy(const struct ioband_core *core, const struct ioband_ent *e
 	return busy;
 }
 
-/* Find out whether a flow is apart.  Return: its bios in flight if it may be. */
+/* Find out whether a flow is apart.  Return: its bios in flight by weight if it may be. */
 static u32 flow_look(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		     u64 now_ns)
 {
 	const struct ioband_flow *flow = &leaf->flows[dir];
 	const u32 trips = flow->trips + trips_since(core, &flow->from, dir);
 
-	if (!flow->inflight || leaf->apart_dirs & 1 << dir || ioband_min_covers(leaf) ||
+	if (!flow->inflight || leaf->apart_dirs & 1 << dir ||
 	    now_ns < flow->since_ns + IOBAND_BELOW_NS || trips < trips_needed(core))
 		return 0;
 	if (core->below.slow_looks >= IOBAND_BELOW_LOOKS)
 		set_apart(core, leaf, dir, true);
-	return flow->inflight;
+	return flow->inflight - flow->min_ios;
 }
 
 /* Might a leaf that the limit keeps from having any bio in flight have one more? */
 static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return !leaf->inflight && ioband_tree_dirs(core, leaf) && !core->nr_minima &&
-	       !core->slice_ns && (!core->nr_idlers || !ioband_idle_yields(leaf));
+	return !leaf->inflight && ioband_tree_dirs(core, leaf) && !core->slice_ns &&
+	       (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
 /**
@@ -365,8 +388,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 			slow_ios = 0;
 			break;
 		}
-		if (!applies || (!leaf->inflight && !leaf->dirs) ||
-		    (leaf->apart_dirs && ioband_min_covers(leaf)))
+		if (!applies || (!leaf->inflight && !leaf->dirs))
 			end_apart(core, leaf);
 		if (!leaf->inflight && !leaf->dirs)
 			leave(leaf);
@@ -378,7 +400,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 		if (!starved && may_probe(core, leaf))
 			starved = leaf;
 	}
-	ios = ioband_tree_counted_ios(core) - core->extra_ios;
+	ios = ioband_tree_counted_ios(core) - core->extra_ios - core->min_ios;
 	core->below.slow_looks = slow_ios && slow_ios + 1 >= ios ? core->below.slow_looks + 1 : 0;
 	core->below.probe = NULL;
 	if (applies && !probes && now_ns > core->below.done_ns + IOBAND_BELOW_SILENT_NS)

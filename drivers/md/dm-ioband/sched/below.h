@@ -15,6 +15,7 @@ void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enu
 void ioband_below_complete(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 			   u64 now_ns);
 void ioband_below_remove(struct ioband_core *core, struct ioband_leaf *leaf);
+u32 ioband_below_counted(const struct ioband_leaf *leaf);
 u32 ioband_below_busy(const struct ioband_core *core, const struct ioband_ent *ent);
 void ioband_below_look(struct ioband_core *core, u64 now_ns);
 bool ioband_below_hole(struct ioband_core *core, u64 now_ns, u64 *wake_ns);

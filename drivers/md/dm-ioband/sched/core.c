@@ -385,7 +385,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	if (unlikely(core->nr_minima)) {
 		ent = ioband_min_pick(core, now_ns, &ios, &limit);
 		if (!ent)
-			return NULL;
+			return ioband_below_probe(core);
 		open = core->min_ent_dirs;
 	}
 	leaf = ioband_tree_leaf_below(ent, open, core_bypasses(core), ios, limit);
@@ -458,6 +458,12 @@ static bool bill_is_extra(const struct ioband_bill *bill)
 	return unlikely(bill->no_data || bill->swap);
 }
 
+/* A policy below decides when the bio completes (sched/below.c). */
+static bool bill_is_apart(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
+{
+	return leaf->apart_dirs & 1 << bill->dir && !bill_is_extra(bill);
+}
+
 static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *leaf,
 			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
@@ -469,18 +475,28 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 		if (by_weight)
 			ent->parent->by_weight_ns = now_ns;
 		if (ent->min)
-			ioband_min_charge(core, ent->min, bill, now_ns);
+			ioband_min_charge(core, ent->min, bill, !bill_is_apart(leaf, bill), now_ns);
 	}
 }
 
-static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf,
+				 const struct ioband_bill *bill, u64 now_ns)
 {
 	struct ioband_ent *ent;
 
 	core->now_ns = now_ns;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min)
-			ioband_min_complete(core, ent->min);
+			ioband_min_count(core, ent->min, -!bill_is_apart(leaf, bill));
+}
+
+/* Those of a flow that is apart do not count in any limit of the pool. */
+static void flow_count_min(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
+			   int ios)
+{
+	leaf->flows[dir].min_ios += ios;
+	if (likely(!(leaf->apart_dirs & 1 << dir)))
+		core->min_ios += ios;
 }
 
 /* Bios without data, and writes to swap, do not use up the limit. */
@@ -546,7 +562,8 @@ bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 	const bool for_min = core->min_ent && !bill_is_extra(bill);
 
 	core_launch(core, leaf, bill, true, now_ns);
-	core->min_ios += for_min;
+	if (unlikely(for_min))
+		flow_count_min(core, leaf, bill->dir, 1);
 	if (unlikely(core->min_ios > core->masked_ios) && !for_min && ioband_min_covers(leaf))
 		core->masked_ios = core->min_ios;
 	leaf_show(core, leaf, leaf_open(core, leaf, dirs));
@@ -652,13 +669,14 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	core->inflight_bytes -= bill->bytes;
 	core->inflight_cached -= bill->cached ? bill->bytes : 0;
 	if (unlikely(core->nr_minima))
-		leaf_complete_minima(core, leaf, now_ns);
+		leaf_complete_minima(core, leaf, bill, now_ns);
 	if (unlikely(core->nr_latencies))
 		ioband_latency_complete(leaf, bill);
 	if (unlikely(core->nr_idlers))
 		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
-	core->min_ios -= bill->for_min;
+	if (unlikely(bill->for_min))
+		flow_count_min(core, leaf, bill->dir, -1);
 	if (bill_is_extra(bill))
 		core_count_extra(core, leaf, bill, -1);
 	else

@@ -129,6 +129,7 @@ struct ioband_trips {
 /**
  * struct ioband_flow - bios of a leaf in one direction, see sched/below.c
  * @inflight: bios admitted and not yet completed
+ * @min_ios: those of them that were dispatched for a minimum
  * @left: completions until its trip ends, if @inflight does not become 0 before
  * @from: &ioband_below.trips when its trip began
  * @since_ns: begin of its first trip after the last one during which few were counted; 0: it begins
@@ -137,6 +138,7 @@ struct ioband_trips {
  */
 struct ioband_flow {
 	u32 inflight;
+	u32 min_ios;
 	u32 left;
 	struct ioband_trips from;
 	u64 since_ns;
@@ -288,7 +290,7 @@ enum ioband_flush {
  * @late: leaves are held back, whatever the limit, for a latency target or a try of a small
  *	limit beside a minimum; or the limit of flows has changed (sched/below.c); the caller
  *	clears it
- * @min_ios: bios of @inflight_ios that were dispatched for a minimum
+ * @min_ios: bios of @inflight_ios that were dispatched for a minimum, without those that are apart
  * @masked_ios: most of them when a leaf with a minimum was served by weight; the caller clears it
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival, or end of a block by a maximum, before which no bio

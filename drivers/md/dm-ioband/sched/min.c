@@ -114,7 +114,7 @@
 /* and adds this many times the limit to its own: its bios may be the smaller ones. */
 #define IOBAND_MIN_WIDER	7
 
-/* Least window in which the rate of a missed minimum is measured: the period in which it is kept. */
+/* Least window in which the rate of a missed minimum is measured: that in which it is kept. */
 #define IOBAND_MIN_TRY_NS	IOBAND_MIN_WINDOW_NS
 
 /* Time until the first try of the others' limit: longer than the others need to shrink. */
@@ -261,13 +261,14 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 }
 
 /**
- * ioband_min_complete() - a bio has completed
+ * ioband_min_count() - change the number of bios in flight that keep a minimum active
  * @core: scheduler
- * @minimum: minimum of the leaf, or of an entity above it
+ * @minimum: minimum of a leaf, or of an entity above it
+ * @ios: difference
  */
-void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum)
+void ioband_min_count(struct ioband_core *core, struct ioband_min *minimum, int ios)
 {
-	minimum->inflight--;
+	minimum->inflight += ios;
 	ioband_min_update(core, minimum);
 }
 
@@ -324,10 +325,11 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
  * @core: scheduler
  * @minimum: minimum of the leaf, or of an entity above it
  * @bill: cost of the bio
+ * @counts: it keeps the minimum active while it is in flight
  * @now_ns: time
  */
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
-		       const struct ioband_bill *bill, u64 now_ns)
+		       const struct ioband_bill *bill, bool counts, u64 now_ns)
 {
 	const struct ioband_leeway leeway = {
 		.second_ns = NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_MIN_MARGIN,
@@ -340,7 +342,7 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 	/* Only for this window, and whatever the limit: no sample for the search. */
 	core->late |= minimum->trial.trying && !minimum->trial.wide;
 	minimum->dir = bill->dir;
-	minimum->inflight++;
+	minimum->inflight += counts;
 	ioband_bucket_charge_bill(&minimum->buckets, bill, &leeway);
 	ioband_min_update(core, minimum);
 }
@@ -511,6 +513,7 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 {
 	const u64 late_ns = core_late_ns(core, now_ns);
 	struct ioband_min *minimum = NULL;
+	struct ioband_ent *ent;
 	const u32 counted_ios = *ios - core->extra_ios, limit_ios = core_limit_ios(core);
 	u64 dirs;
 
@@ -526,7 +529,8 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 		*ios -= min(*ios, core->min_ios);
 	*limit = limit_ios;
 	*limit -= min(late_part(core, late_ns, 1), *limit - 1);
-	return *ios < *limit ? core_pick_by_weight(core) : NULL;
+	ent = core_pick_by_weight(core);
+	return *ios < *limit ? ent : NULL;
 }
 
 /* With slices: is the service for a minimum over? */
@@ -664,7 +668,7 @@ void ioband_min_init(struct ioband_min *minimum)
  * @ent: entity of a leaf, or of a node that is not the root
  * @minimum: minimum of the entity, or a new one if it has none
  * @rates: rates of the minimum
- * @inflight: bios in flight of leaves at or below the entity, if it had no minimum
+ * @inflight: ioband_below_counted() of all leaves at or below the entity, if it had no minimum
  * @now_ns: time
  *
  * In force from now on; earlier lateness is dropped.

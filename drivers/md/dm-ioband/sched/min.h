@@ -15,8 +15,8 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent);
 bool ioband_min_covers(const struct ioband_leaf *leaf);
 bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns);
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
-		       const struct ioband_bill *bill, u64 now_ns);
-void ioband_min_complete(struct ioband_core *core, struct ioband_min *minimum);
+		       const struct ioband_bill *bill, bool counts, u64 now_ns);
+void ioband_min_count(struct ioband_core *core, struct ioband_min *minimum, int ios);
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum);
 struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns);

@@ -162,7 +162,8 @@ struct ioband_min_trial {
  *	below the entity blocks all queued bios
  * @queued: its next bio is queued
  * @inactive_ns: when @active last ended, while it is false
- * @inflight: bios of leaves at or below the entity, admitted and not yet completed
+ * @inflight: bios of leaves at or below the entity, admitted and not yet completed, without those
+ *	of flows that are apart
  * @active: bios are in flight, or queued and not blocked by a maximum at or below the entity
  * @dir: direction of the last bio
  * @trial: see &struct ioband_min_trial

@@ -7,7 +7,7 @@ field.  This script counts the idioms that replace such a noun (`who`, `nobody`,
 `what is`, ...).  A tracked file has at most LIMIT of them per 1 000 words, unless it is in the
 list TODO of files that are still to be rewritten.  That list only shrinks: a file that keeps the
 limit has to leave it, and a file that has left cannot return.  Subjects of commits since SINCE
-have the same limit.
+have the same limit.  A shallow clone may lack that commit; a whole clone may not.
 
 Without arguments, print the findings of files that break a rule, and a table by area.
 With files as arguments, print all findings of these files, long sentences too.
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 REPO = Path(__file__).resolve().parents[1]
 TODO = "scripts/words-todo"
-SINCE = "47f3a46f"
+SINCE = "076eaa61"
 LIMIT = 1.0  # per 1 000 words
 LONG = 30  # words in a sentence
 
@@ -232,10 +232,16 @@ def examine_file(repo: Path, path: str) -> Report | None:
     return None if lines is None else examine(path, list(lines))
 
 
-def examine_subjects(repo: Path, since: str) -> Report | None:
-    """The report of the subjects of commits, which are numbered from the newest."""
+def examine_subjects(repo: Path, since: str) -> Report | str:
+    """The report of the subjects, which are numbered from the newest, or why there is none."""
     out = git("log", "--no-merges", "--format=%s", f"{since}..HEAD", repo=repo)
-    return None if out is None else examine(SUBJECTS, list(_numbered(1, out)))
+    return f"no commit {since}" if out is None else examine(SUBJECTS, list(_numbered(1, out)))
+
+
+def is_whole(repo: Path) -> bool:
+    """Whether the repository has commits, and all that lead to the present one."""
+    shallow = git("rev-parse", "--is-shallow-repository", "HEAD", repo=repo)
+    return shallow is not None and shallow.startswith("false")
 
 
 def listed(repo: Path) -> list[str]:
@@ -288,7 +294,7 @@ def main(arguments: list[str], repo: Path = REPO) -> int:
     """Check the tree, or show all findings of some files."""
     tracked = git("ls-files", repo=repo)
     if tracked is None and not arguments:
-        print("words: not a checkout, nothing is checked")
+        print(f"words: not a checkout, neither files nor {SUBJECTS} are checked")
         return 0
     reports = {}
     for path in arguments or (tracked or "").splitlines():
@@ -303,10 +309,15 @@ def main(arguments: list[str], repo: Path = REPO) -> int:
                 print(f"{path}:{line.number}: a sentence of {count} words: {line.text[:60]}...")
             print(f"{path}: {report.words} words, {report.rate:.1f} idioms per 1000 words")
         return 0
-    if subjects := examine_subjects(repo, SINCE):
+    subjects = examine_subjects(repo, SINCE)
+    if isinstance(subjects, Report):
         reports[SUBJECTS] = subjects
     print(*table(reports, listed(repo)), sep="\n")
     wrong = broken_rules(repo, reports)
+    if isinstance(subjects, str):
+        print(f"{SUBJECTS:22}not checked: {subjects}")
+        if is_whole(repo):
+            wrong.append(f"scripts/words.py: SINCE: {subjects} in a whole repository")
     print(*wrong, sep="\n", file=sys.stderr)
     return bool(wrong)
 

@@ -111,14 +111,15 @@ def commit(repo: Path, subject: str, **files: str | None) -> str:
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    """A repository with a rewritten page and an old page."""
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a rewritten page and an old page; later subjects are checked."""
     run(tmp_path, "git", "init", "--quiet")
     run(tmp_path, "git", "config", "user.name", "A test")
     run(tmp_path, "git", "config", "user.email", "test@localhost")
     (tmp_path / "scripts").mkdir()
     (tmp_path / words.TODO).write_text("# The list.\nold.md\n")
-    commit(tmp_path, "doc: add the pages", new_md=GOOD, old_md=BAD)
+    since = commit(tmp_path, "doc: add the pages", new_md=GOOD, old_md=BAD)
+    monkeypatch.setattr(words, "SINCE", since)
     return tmp_path
 
 
@@ -162,3 +163,32 @@ def test_subjects_of_commits_have_the_limit_too(
     assert wrong(repo, capsys) == ""
     commit(repo, "core: who waits is served", new_md=GOOD * 4)
     assert wrong(repo, capsys) == "commit subjects:1: core: who waits is served"
+
+
+def test_a_whole_repository_has_the_first_commit_of_the_check(
+    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "SINCE", "0" * 8)
+    assert wrong(repo, capsys) == (
+        "scripts/words.py: SINCE: no commit 00000000 in a whole repository"
+    )
+
+
+def test_a_shallow_clone_says_that_no_subject_is_checked(
+    repo: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    commit(repo, "core: who waits is served", new_md=GOOD * 2)
+    clone = tmp_path / "clone"
+    run(tmp_path, "git", "clone", "--quiet", "--depth=1", f"file://{repo}", str(clone))
+    assert words.main([], clone) == 0
+    out, err = capsys.readouterr()
+    assert f"commit subjects       not checked: no commit {words.SINCE}" in out and not err.strip()
+    run(clone, "git", "fetch", "--quiet", "--unshallow")
+    assert words.main([], clone) == 1
+
+
+def test_a_tarball_says_that_nothing_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words.main([], tmp_path) == 0
+    assert "neither files nor commit subjects" in capsys.readouterr().out

@@ -9,7 +9,10 @@ list TODO of files that are still to be rewritten.  That list only shrinks: a fi
 limit has to leave it, and a file that has left cannot return.  Subjects of commits since SINCE
 have the same limit.  A shallow clone may lack that commit; a whole clone may not.
 
-Without arguments, print the findings of files that break a rule, and a table by area.
+The sentences of an area have at most MEAN words on average, and README.md at most README_WORDS.
+
+Without arguments, print a table by area, sentences of more than LONG words, the lines of the code,
+and the findings of files that break a rule.
 With files as arguments, print all findings of these files, long sentences too.
 """
 
@@ -28,6 +31,9 @@ TODO = "scripts/words-todo"
 SINCE = "076eaa61"
 LIMIT = 1.0  # per 1 000 words
 LONG = 30  # words in a sentence
+MEAN = 18.0  # words in a sentence, on average
+README_WORDS = 1000
+CODE = ("drivers/md/", "tools/iobandctl/")
 
 IDIOM = re.compile(
     r"\b(?:who|whom|whose|who(?:m|so)?ever|nobody|somebody|anybody|everybody|he|him|his"
@@ -71,6 +77,7 @@ class Report(NamedTuple):
     words: int
     idioms: list[Line]
     sentences: list[Line]  # the long ones
+    lengths: list[int]  # of all sentences, in words
 
     @property
     def rate(self) -> float:
@@ -211,8 +218,10 @@ def examine(path: str, lines: list[Line]) -> Report:
     for found in IDIOM.finditer(re.sub(r"\s", " ", whole)):
         at = whole.count("\n", 0, found.start())
         idioms.append(Line(kept[at].number, kept[at].text.strip()))
-    long = [one for one in sentences(kept) if len(WORD.findall(one.text)) > LONG]
-    return Report(path, len(WORD.findall(whole)), idioms, long)
+    counted = [(len(WORD.findall(each.text)), each) for each in sentences(kept)]
+    long = [sentence for count, sentence in counted if count > LONG]
+    lengths = [count for count, _ in counted if count >= 3]  # not headings and cells of tables
+    return Report(path, len(WORD.findall(whole)), idioms, long, lengths)
 
 
 def git(*args: str, repo: Path = REPO) -> str | None:
@@ -257,6 +266,21 @@ def returned(repo: Path, todo: list[str]) -> list[str]:
     return [path for path in todo if path in left]
 
 
+def areas(reports: dict[str, Report]) -> dict[str, list[Report]]:
+    """The reports by area, at last all of them."""
+    groups: dict[str, list[Report]] = {}
+    for path, report in reports.items():
+        area = next((AREAS[start] for start in AREAS if path.startswith(start)), "")
+        groups.setdefault(SUBJECTS if path == SUBJECTS else area, []).append(report)
+    return dict(sorted(groups.items())) | {"all": list(reports.values())}
+
+
+def mean_length(members: list[Report]) -> float:
+    """Words in a sentence, on average."""
+    lengths = [length for each in members for length in each.lengths]
+    return sum(lengths) / max(len(lengths), 1)
+
+
 def broken_rules(repo: Path, reports: dict[str, Report]) -> list[str]:
     """One line for each violation of a rule."""
     todo = listed(repo)
@@ -270,49 +294,76 @@ def broken_rules(repo: Path, reports: dict[str, Report]) -> list[str]:
     for path, report in reports.items():
         if path not in todo and report.rate > LIMIT:
             wrong += [f"{path}:{line.number}: {line.text}" for line in report.idioms]
+    for area, members in areas(reports).items():
+        if mean_length(members) > MEAN:
+            wrong.append(f"{area}: {mean_length(members):.1f} words a sentence, limit {MEAN:.0f}")
+    if (words := readme_words(repo)) > README_WORDS:
+        wrong.append(f"README.md: {words} words, limit {README_WORDS}")
     return wrong
 
 
+def readme_words(repo: Path) -> int:
+    """The length of the README as wc counts it, with its code."""
+    readme = repo / "README.md"
+    return len(readme.read_text().split()) if readme.is_file() else 0
+
+
 def table(reports: dict[str, Report], todo: list[str]) -> list[str]:
-    """Idioms and long sentences by area."""
-    lines = [f"{'area':22}{'words':>8}{'idioms':>8}{'per 1000':>10}{'long':>7}{'to rewrite':>18}"]
-    groups: dict[str, list[Report]] = {}
-    for path, report in reports.items():
-        area = next((AREAS[start] for start in AREAS if path.startswith(start)), "")
-        groups.setdefault(SUBJECTS if path == SUBJECTS else area, []).append(report)
-    for area, members in [*sorted(groups.items()), ("all", list(reports.values()))]:
+    """Idioms and the length of sentences by area."""
+    head = f"{'area':22}{'words':>8}{'idioms':>8}{'per 1000':>10}"
+    lines = [f"{head}{'a sentence':>12}{'long':>7}{'to rewrite':>18}"]
+    for area, members in areas(reports).items():
         words = sum(each.words for each in members)
         idioms = sum(len(each.idioms) for each in members)
         long = sum(len(each.sentences) for each in members)
         rest = f"{sum(each.path in todo for each in members)} of {len(members)} files"
-        rate = 1000 * idioms / max(words, 1)
-        lines.append(f"{area:22}{words:8}{idioms:8}{rate:10.1f}{long:7}{rest:>18}")
+        rate = f"{1000 * idioms / max(words, 1):10.1f}{mean_length(members):12.1f}"
+        lines.append(f"{area:22}{words:8}{idioms:8}{rate}{long:7}{rest:>18}")
     return lines
+
+
+def long_sentences(report: Report) -> Iterator[str]:
+    """One line for each sentence of more than LONG words."""
+    for line in report.sentences:
+        count = len(WORD.findall(line.text))
+        yield f"{report.path}:{line.number}: a sentence of {count} words: {line.text[:60]}..."
+
+
+def sizes(repo: Path, tracked: list[str]) -> Iterator[str]:
+    """The words of the README, the lines of the code in C, and the largest header."""
+    yield f"README.md: {readme_words(repo)} words"
+    for folder in CODE:
+        files = [path for path in tracked if path.startswith(folder) and path[-2:] in (".c", ".h")]
+        lines = {path: (repo / path).read_text().count("\n") for path in files}
+        headers = {path: lines[path] for path in files if path.endswith(".h")}
+        largest = max(headers, key=lambda path: headers[path], default="")
+        header = f", largest header {largest} with {headers[largest]}" if largest else ""
+        yield f"{folder}: {sum(lines.values())} lines{header}"
 
 
 def main(arguments: list[str], repo: Path = REPO) -> int:
     """Check the tree, or show all findings of some files."""
-    tracked = git("ls-files", repo=repo)
-    if tracked is None and not arguments:
+    tracked = (git("ls-files", repo=repo) or "").splitlines()
+    if not tracked and not arguments:
         print(f"words: not a checkout, neither files nor {SUBJECTS} are checked")
         return 0
     reports = {}
-    for path in arguments or (tracked or "").splitlines():
+    for path in arguments or tracked:
         if report := examine_file(repo, path):
             reports[path] = report
     if arguments:
         for path, report in reports.items():
             for line in report.idioms:
                 print(f"{path}:{line.number}: {line.text}")
-            for line in report.sentences:
-                count = len(WORD.findall(line.text))
-                print(f"{path}:{line.number}: a sentence of {count} words: {line.text[:60]}...")
+            print(*long_sentences(report), sep="\n")
             print(f"{path}: {report.words} words, {report.rate:.1f} idioms per 1000 words")
         return 0
     subjects = examine_subjects(repo, SINCE)
     if isinstance(subjects, Report):
         reports[SUBJECTS] = subjects
     print(*table(reports, listed(repo)), sep="\n")
+    print(*sizes(repo, tracked), sep="\n")
+    print(*(line for report in reports.values() for line in long_sentences(report)), sep="\n")
     wrong = broken_rules(repo, reports)
     if isinstance(subjects, str):
         print(f"{SUBJECTS:22}not checked: {subjects}")

@@ -192,3 +192,37 @@ def test_a_tarball_says_that_nothing_is_checked(
 ) -> None:
     assert words.main([], tmp_path) == 0
     assert "neither files nor commit subjects" in capsys.readouterr().out
+
+
+def test_an_area_has_a_limit_of_words_a_sentence(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_20_words = f"A group {'that waits ' * 9}.\n\n"
+    commit(repo, "doc: write more", new_md=of_20_words * 18)
+    assert "front door and build: 19.4 words a sentence, limit 18" in wrong(repo, capsys)
+    commit(repo, "doc: write less", new_md=of_20_words)
+    assert wrong(repo, capsys) == ""
+
+
+def test_the_readme_has_a_limit_of_words(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(repo, "doc: add the README", README_md=GOOD * 166)
+    assert wrong(repo, capsys) == ""
+    commit(repo, "doc: extend the README", README_md=GOOD * 167)
+    assert wrong(repo, capsys) == "README.md: 1002 words, limit 1000"
+
+
+def test_sizes_and_long_sentences_are_listed(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = " ".join(["word"] * (words.LONG + 1))
+    (repo / "drivers/md/sched").mkdir(parents=True)
+    (repo / "drivers/md/a.c").write_text(f"/* {GOOD * 2} */\n/* {sentence} */\n")
+    (repo / "drivers/md/a.h").write_text("int a;\n")
+    (repo / "drivers/md/sched/b.h").write_text("int b;\n\n")
+    commit(repo, "core: add the files", README_md=GOOD)
+    assert words.main([], repo) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "README.md: 6 words" in lines
+    assert "drivers/md/: 7 lines, largest header drivers/md/sched/b.h with 2" in lines
+    assert "tools/iobandctl/: 0 lines" in lines
+    assert lines[-1].startswith("drivers/md/a.c:4: a sentence of 31 words: word word")

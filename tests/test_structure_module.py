@@ -12,6 +12,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 MODULE = "drivers/md/dm-ioband/"
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+LINES_OF_HEADER = 300
 INCLUDE = re.compile(r'^#include "([\w/]+)\.h"', re.MULTILINE)
 DEFINED = re.compile(
     r"^(?!static|struct \w+ \{|#|/)[a-z][\w \t*]*?\b(\w+)\([^;{}]*\)\s*(?:__\w+\([^)]*\)\s*)?\n\{",
@@ -81,6 +82,20 @@ def prefix_faults(root: Path) -> list[str]:
             if name != prefix and not name.startswith(f"{prefix}_"):
                 wrong.append(f"{layer_of(path, root)}: {name} does not begin with {prefix}_")
     return wrong
+
+
+def long_headers(root: Path) -> list[str]:
+    """Headers of more than LINES_OF_HEADER lines."""
+    lines = {path.name: path.read_text().count("\n") for path in root.rglob("*.h")}
+    return [f"{name}: {count} lines" for name, count in lines.items() if count > LINES_OF_HEADER]
+
+
+def test_no_header_is_long(tmp_path: Path) -> None:
+    assert not (wrong := long_headers(REPO / MODULE)), "\n".join(wrong)
+    (tmp_path / "a.h").write_text("\n" * LINES_OF_HEADER)
+    assert not long_headers(tmp_path)
+    (tmp_path / "b.h").write_text("\n" * (LINES_OF_HEADER + 1))
+    assert long_headers(tmp_path) == ["b.h: 301 lines"]
 
 
 def test_names_begin_with_that_of_their_file() -> None:

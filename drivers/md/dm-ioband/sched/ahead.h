@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_AHEAD_H
 #define DM_IOBAND_SCHED_AHEAD_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
 void ioband_ahead_complete(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,

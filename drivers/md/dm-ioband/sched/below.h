@@ -7,7 +7,7 @@
 #ifndef DM_IOBAND_SCHED_BELOW_H
 #define DM_IOBAND_SCHED_BELOW_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 u8 ioband_below_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs);
 void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,

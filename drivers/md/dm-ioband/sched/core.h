@@ -11,12 +11,12 @@
 
 #include "below.h"
 #include "bucket.h"
-#include "entity.h"
 #include "idle.h"
 #include "latency.h"
 #include "max.h"
 #include "min.h"
 #include "pause.h"
+#include "scheduler.h"
 #include "slice.h"
 
 #include <linux/minmax.h>

@@ -3,7 +3,7 @@
 #ifndef DM_IOBAND_SCHED_IDLE_H
 #define DM_IOBAND_SCHED_IDLE_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_idle_expire(struct ioband_core *core, u64 now_ns);
 void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent);

@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_LATENCY_H
 #define DM_IOBAND_SCHED_LATENCY_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_latency_init(struct ioband_latency *latency, enum ioband_dir dir);
 void ioband_latency_set(struct ioband_core *core, struct ioband_ent *ent,

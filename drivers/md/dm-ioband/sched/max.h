@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_MAX_H
 #define DM_IOBAND_SCHED_MAX_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_max_init(struct ioband_max *maximum);
 void ioband_max_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_max *maximum,

@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_MIN_H
 #define DM_IOBAND_SCHED_MIN_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_min_init(struct ioband_min *minimum);
 void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,

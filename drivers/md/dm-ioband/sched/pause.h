@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_PAUSE_H
 #define DM_IOBAND_SCHED_PAUSE_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 bool ioband_pause_is_possible(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			      u64 now_ns);

@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_SCHED_SLICE_H
 #define DM_IOBAND_SCHED_SLICE_H
 
-#include "entity.h"
+#include "scheduler.h"
 
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns);

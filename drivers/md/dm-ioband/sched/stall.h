@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "entity.h"
+#include "scheduler.h"
 
 /**
  * struct ioband_stall_dev - does a device answer

@@ -3,8 +3,8 @@
 #ifndef DM_IOBAND_SCHED_TREE_H
 #define DM_IOBAND_SCHED_TREE_H
 
-#include "entity.h"
 #include "math.h"
+#include "scheduler.h"
 
 #include <linux/compiler.h>
 #include <linux/math64.h>

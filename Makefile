@@ -165,7 +165,7 @@ check-python: setup-test
 check-shell: setup-test
 	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian packaging scripts tests tools udev 2>/dev/null)
 
-check-words: ## Check the language of comments, documentation and commit subjects only
+check-words: ## Check the language of comments, messages, documentation and commit subjects only
 	@$(PYTHON) scripts/words.py
 
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two

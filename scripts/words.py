@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Check the language of comments, documentation and commit subjects.
+"""Check the language of comments, messages, documentation and commit subjects.
 
 The rules are those of "Language" in CONTRIBUTING.md: the subject of a sentence is a noun of the
 field.  This script counts the idioms that replace such a noun (`who`, `nobody`, `one that`,
@@ -90,12 +90,15 @@ def _numbered(first: int, text: str) -> Iterator[Line]:
         yield Line(number, line)
 
 
-def c_comments(text: str) -> Iterator[Line]:
-    """The comments of a C file, without their frames."""
-    token = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(/\*.*?\*/|//[^\n]*)'
+def c_comments(text: str, strings: bool) -> Iterator[Line]:
+    """The comments of a C file, without their frames, and the strings if these are wanted too."""
+    token = r'"((?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])*\'|(/\*.*?\*/|//[^\n]*)'
     for found in re.finditer(token, text, re.DOTALL):
-        if found[1]:
-            for line in _numbered(text.count("\n", 0, found.start()) + 1, found[1]):
+        number = text.count("\n", 0, found.start()) + 1
+        if found[1] and strings:
+            yield Line(number, re.sub(r"\\.", " ", found[1]))
+        elif found[2]:
+            for line in _numbered(number, found[2]):
                 yield Line(line.number, re.sub(r"^\s*(?:/\*+|//|\*+(?!/))|\*/$", "", line.text))
         yield Line(0, "")  # a sentence does not go on in the next comment
 
@@ -170,7 +173,7 @@ def lines_of(path: str, text: str) -> Iterator[Line] | None:
     name = Path(path).name
     suffix = Path(name).suffix
     if suffix in (".c", ".h", ".go"):
-        return c_comments(text)
+        return c_comments(text, strings=path.startswith(CODE))
     if suffix == ".py":
         return python_comments(text)
     if suffix == ".rst":

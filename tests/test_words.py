@@ -22,6 +22,7 @@ C = """/* SPDX-License-Identifier: GPL-2.0-only */
  */
 int who(void);	// what is due
 static const char *text = "/* nobody */";
+static const char *other = "The group \\"a\\"\\nwhose " "share is past";
 """
 PYTHON = '''"""What is measured.
 
@@ -59,6 +60,7 @@ MANUAL = ".Nm who\nThe group\nwhose share.\n.Bd -literal\nwhom\n.Ed\nNobody.\n"
     ("path", "text", "lines"),
     [
         ("a.c", C, [4, 6]),
+        ("tools/iobandctl/a.c", C, [4, 6, 7, 8]),
         ("a.py", PYTHON, [1, 3, 5, 9]),
         ("scripts/setup", SHELL, [3]),
         ("a.rst", RST, [8, 14]),

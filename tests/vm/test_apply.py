@@ -538,7 +538,7 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
             f"[group root]\nweight = 7\npool = {link}\n"
             "[pool /dev/disk/by-id/other]\nmeasure = time\n"
         )
-        assert "conf:9: there is no device /dev/disk/by-id/other, whose" in machine.run("apply")
+        assert "conf:9: there is no device /dev/disk/by-id/other, so that" in machine.run("apply")
         assert {row["measure"] for row in machine.devices().values()} == {"ios"}
         assert machine.weights() == {(disk, None, "root"): 7}
         # Settings of a section with a path are reset like those of a section with a name.
@@ -552,7 +552,7 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
         assert ("set", disk, None, None, "measure", "ios", "bytes") in machine.apply()
         machine.configure(f"[device d-vg0-one]\ndevice = vg0/one\npool = {link}\n")
         assert machine.apply()[0] == ("set", "new", "d-vg0-one", None, "pool", "new", disk)
-        says = "pool = /dev/disk/by-id/other: there is no such device, whose pool that would be"
+        says = "pool = /dev/disk/by-id/other: there is no such device, so that its pool is unknown"
         nowhere = "device = vg0/one\npool = /dev/disk/by-id/other\n"
         machine.configure(f"[device d-vg0-one]\n{nowhere}")
         machine.refused(3, says, f"{CONF}:3; nothing was changed")

@@ -624,7 +624,7 @@ def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None
     guest.insmod(module, name="rare!disk")
     machine.wait("/dev/rare/disk")
     guest.run(["udevadm", "settle"])
-    why = "a unit wraps it, whose name cannot have the / of this one's"
+    why = "a unit wraps it, and the name of a unit cannot have the / of this name"
     said = machine.journal("-t", "iobandctl")
     assert f"/dev/rare/disk is to be wrapped, and is left alone: {why}" in said
     assert machine.property("/dev/rare/disk", "IOBAND_WRAP") == "0"

@@ -130,7 +130,7 @@ def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
         assert host.sent == []
     said = waiting.communicate()[1]
     if verb == "resize":
-        assert "what was below one is gone" in said
+        assert "the device below one is gone" in said
     else:
         assert (said, waiting.returncode) == ("", 0)
         assert host.told("weight", "set") != []

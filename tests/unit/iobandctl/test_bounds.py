@@ -66,8 +66,8 @@ def test_set_min(host: Fake) -> None:
 @pytest.mark.parametrize(
     ("args", "rc", "says"),
     [
-        ([], 2, "set-max takes GROUP and what it may have at most: rbps="),
-        (["a"], 2, "set-max takes GROUP and what it may have at most: rbps="),
+        ([], 2, "set-max takes GROUP and its largest rates: rbps="),
+        (["a"], 2, "set-max takes GROUP and its largest rates: rbps="),
         (["a", ""], 2, "no maximum is given"),
         (
             ["a", "100M"],
@@ -91,7 +91,7 @@ def test_set_max_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
 @pytest.mark.parametrize(
     ("args", "rc", "says"),
     [
-        (["a"], 2, "set-min takes GROUP and what it is to have at least: rbps="),
+        (["a"], 2, "set-min takes GROUP and the rates it is to have at least: rbps="),
         (["a", ""], 2, "no minimum is given"),
         (["a", "rbps=max"], 2, "rbps=max: it is none, or a whole number that may end in K, M"),
         (["a", "rbps=2TiB"], 2, "rbps=2TiB is too large: at most 1TiB (1099511627776) a second"),
@@ -153,7 +153,7 @@ def test_an_older_module(host: Fake, verb: str, nouns: str, known: str) -> None:
     said = host.run(f"set-{verb}", "root", "rbps=1", "--pool", "sda", rc=7)
     assert said == (
         f"iobandctl: the module that is loaded knows no {nouns}: it is older than this iobandctl; "
-        "load the one that belongs to it\n"
+        "load the module of the same version\n"
     )
     refusal.write_text(f"{verb} no memory for a bound\n")
     said = host.run(f"set-{verb}", "root", "rbps=1", "--pool", "sda", rc=1)

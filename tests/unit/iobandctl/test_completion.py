@@ -153,7 +153,7 @@ def test_fish(host: Fake, tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
         return dict([*offer.split("\t", 1), ""][:2] for offer in done.stdout.splitlines())
 
-    unwrap = "Take ioband off devices again; what is on them stays"
+    unwrap = "Take ioband off devices again; their contents stay"
     assert offers("iobandctl unw") == {"unwrap": unwrap}
     assert set(offers("iobandctl create --me")) == {"--measure"}
     assert set(offers("iobandctl create --measure ")) == {"bytes", "ios", "time"}

@@ -47,7 +47,7 @@ def test_resize(fake: Fake) -> None:
     names = ["none", "one", "/dev/mapper/two", "same", "less", "gone"]
     said = fake.run("resize", *names, rc=3)
     for name in ("none", "gone"):
-        assert f"what was below {name} is gone, or has no size" in said
+        assert f"the device below {name} is gone, or has no size" in said
     assert "less" not in said
     assert fake.sent == [
         f"one: reload {sectors} {below} 0 sda 2 mode=device weight=300",
@@ -64,7 +64,7 @@ def test_check_of_a_device_without_its_disk(fake: Fake) -> None:
     (rows,) = json.loads(fake.printed).values()
     (row,) = (row for row in rows if row["subject"] == "gone")
     assert row["verdict"] == "wrong"
-    assert row["finding"].startswith("what was below, 4000:6, is gone")
+    assert row["finding"].startswith("the device below, 4000:6, is gone")
     assert "'iobandctl unwrap gone'" in row["remedy"]
 
 

@@ -41,7 +41,7 @@ def test_text(busy: Fake) -> None:
     assert lines[0] == "uid:5 in pool sdb:"
     assert lines[1].startswith("In 0.1 s it got 80.0 % of the bytes done in the pool: ")
     assert lines[2:4] == [
-        "Its weights give it 75.0 %, and more of what others leave:",
+        "Its weights give it 75.0 %, and more while others need less:",
         "uid:5 has weight 300 of 400 that compete there: 75.0 %",
     ]
     assert lines[4] == (
@@ -195,7 +195,7 @@ def test_just_what_is_promised(busy: Fake) -> None:
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "minimum"
     assert (
-        "Its own minimum is what it gets (wiops), more than weights give: at 10 of 10 looks it had "
+        "It gets its own minimum (wiops), more than weights give: at 10 of 10 looks it had "
         "I/O held.  A greater minimum would get it more" in row["says"]
     )
     begin(busy, five="weight=300 min=0,0,1,0")  # it gets much more than that
@@ -219,7 +219,7 @@ def test_others_are_promised(busy: Fake) -> None:
 @pytest.mark.parametrize(
     ("write", "verdict", "says"),
     [
-        (1, "minimum", "The minimum of /a, above it, is what that gets (wiops), more than weights"),
+        (1, "minimum", "/a, above it, gets its minimum (wiops), more than weights"),
         (
             0,
             "unmet",
@@ -302,7 +302,7 @@ def test_late(host: Fake) -> None:
     begin(host, five="weight=300 latency=2000")
     said = host.run("explain", "uid:5", *INTERVAL)
     assert (
-        "Latency targets of reads, its own among them, and what they took on average:\n"
+        "Latency targets of reads, its own among them, and their mean latency:\n"
         "    those of uid:5 are to take 2ms: they took 3.00ms, late\n" in said
     )
     brake(host)

@@ -16,7 +16,7 @@ TARGETS = {
 OLD = "'latency-target': must be weight, max, min, set, groups, stats or latency"
 TELLS = (
     "the module that is loaded knows no latency targets: it is older than this iobandctl; load "
-    "the one that belongs to it"
+    "the module of the same version"
 )
 
 

@@ -237,7 +237,7 @@ def test_disk_is_full(record: Callable[..., Run]) -> None:
     run = record(preexec_fn=limit)
     rc, said = run.ends()
     assert rc == 1
-    assert f"cannot write {run.path}: File too large; what was recorded until then is in" in said
+    assert f"cannot write {run.path}: File too large; it has the samples until then" in said
     assert len(said.splitlines()) == 1
     assert 3000 < run.path.stat().st_size < 5000
     assert lines_of(run.path)[-1]["type"] == "pool"
@@ -558,7 +558,7 @@ def test_gnuplot_fails(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         ([], 2, "too few arguments; it takes: FILE"),
         (["x", "y"], 2, "'y' is too much"),
-        (["--output", "x.pdf", "x"], 2, "--output 'x.pdf': its name ends in .svg or .png"),
+        (["--output", "x.pdf", "x"], 2, "--output 'x.pdf': its name has to end in .svg or .png"),
         (["--what", "colour", "x"], 2, "--what 'colour': it is bandwidth, iops, wait"),
         (["--what", ",iops", "x"], 2, "--what '': it is"),
         (["--json", "--what", "iops", "x"], 2, "--json prints all figures; leave out --what"),

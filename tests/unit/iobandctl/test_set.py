@@ -413,7 +413,7 @@ ASSIGNED = "[device x]\ndevice = none\noptional = yes\npool = sdq\n"
         ("[pool *]\n[pool sdq+nvme3n1]\ndepth = 7\n", 2, "pool sdq+nvme3n1 has the kernel's"),
         ("[group root]\nweight = 7\npool = sdq\n", 3, "pool sdq has the kernel's name"),
         ("[pool /dev/disk/by-id/x]\ndepth = 7\n", 1, "there is no device /dev/disk/by-id/x"),
-        ("[group root]\npool = /dev/x\nweight = 7\n", 2, "there is no device /dev/x, whose pool"),
+        ("[group root]\npool = /dev/x\nweight = 7\n", 2, "there is no device /dev/x, so that"),
     ],
 )
 def test_pools_that_may_be_others(fake: Fake, text: str, line: int, says: str) -> None:

@@ -126,7 +126,7 @@ void conf_warn_of_pools(const struct conf *conf)
 		    has_kernels(pool))
 			warn_of_name(where, pool);
 		else if (!section->pool && conf_is_pool_path(pool))
-			note("note: %s: there is no device %s, whose pool would be meant",
+			note("note: %s: there is no device %s, so that its pool is unknown",
 			     where, pool);
 	}
 }

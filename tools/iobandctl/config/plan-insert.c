@@ -20,7 +20,7 @@ static int find_place(const struct choice *choice)
 	if (code == EXIT_OK && (places.n != 1 || strcmp(places.v[0], choice->label)))
 		code = fail(EXIT_FAILED,
 			    "ioband cannot go into %s itself, but into %s below it: name that",
-			    path, places.n ? places.v[0] : "what is");
+			    path, places.n ? places.v[0] : "a device");
 	names_free(&places);
 	return code;
 }

@@ -52,7 +52,7 @@ int plan_check_pool(const struct conf_section *section)
 
 	if (!pool || !conf_is_pool_path(pool))
 		return EXIT_OK;
-	return fail(EXIT_MISSING, "pool = %s: there is no such device, whose pool that would be",
+	return fail(EXIT_MISSING, "pool = %s: there is no such device, so that its pool is unknown",
 		    pool);
 }
 

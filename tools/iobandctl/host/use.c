@@ -107,7 +107,7 @@ static bool has_holder(const struct device *device, struct problem *use)
 		if (device_of_kernel_name(label, &holder))
 			device_label(holder.major, holder.minor, label);
 		problem_set(use,
-			    "device %s lies on it; take that down first (lsblk shows what it is)",
+			    "device %s lies on it; take that down first (lsblk shows it)",
 			    label);
 	}
 	names_free(&holders);

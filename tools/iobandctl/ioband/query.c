@@ -26,7 +26,7 @@ static int report_refusal(const struct ioband_device *device, const char *messag
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		if (parse_is_unknown(reason, bound_kinds[bound].message))
 			return fail(EXIT_FORMAT,
-				    "the module that is loaded knows no %s: it is older than this iobandctl; load the one that belongs to it",
+				    "the module that is loaded knows no %s: it is older than this iobandctl; load the module of the same version",
 				    bound_kinds[bound].nouns);
 	}
 	return fail(exit_code_of(-error), "device %s refused '%s': %s",

@@ -45,7 +45,7 @@ static void say_weights(const struct explanation *it, FILE *text)
 		fputs("No other group did I/O.\n", text);
 		return;
 	}
-	fprintf(text, "Its weights give it %.1f %%, and more of what others leave:\n",
+	fprintf(text, "Its weights give it %.1f %%, and more while others need less:\n",
 		it->entitled_pct);
 	for (size_t i = 0; i < it->levels; i++) {
 		const struct explain_level *level = &it->level[i];
@@ -152,7 +152,7 @@ static void say_targets(const struct explanation *it, FILE *text)
 			continue;
 		if (!any)
 			fprintf(text, "%s\n",
-				"Latency targets of reads, its own among them, and what they took on average:");
+				"Latency targets of reads, its own among them, and their mean latency:");
 		any = true;
 		say_target(it, &it->target[i], text);
 	}
@@ -204,15 +204,14 @@ static void say_minimum(const struct explanation *it, FILE *text)
 	const char *rate = rate_names[minimum->rate];
 
 	if (group == explained(it))
-		fprintf(text, "Its own minimum is what it gets (%s)", rate);
+		fprintf(text, "It gets its own minimum (%s)", rate);
 	else
-		fprintf(text, "The minimum of %s, above it, is what that gets (%s)",
-			name_of(group), rate);
+		fprintf(text, "%s, above it, gets its minimum (%s)", name_of(group), rate);
 	fprintf(text, ", more than weights give: at %u of %u looks it had I/O held.  ",
 		it->held_looks, it->looks);
 	if (group == explained(it))
 		fprintf(text,
-			"A greater minimum would get it more, a greater weight only one that gives more than that.\n");
+			"A greater minimum would get it more, a greater weight only if its share exceeds the minimum.\n");
 	else
 		fputs("A greater weight would get it more of that only.\n", text);
 }

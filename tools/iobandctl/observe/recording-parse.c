@@ -114,7 +114,7 @@ static int get_histogram(struct json_object *object, const char *key,
 		struct json_object *count = json_object_array_get_idx(array, i);
 
 		if (!json_object_is_type(count, json_type_int))
-			return problem_set(problem, "'%s' has what is no number", key);
+			return problem_set(problem, "'%s' has a value that is no number", key);
 		slots[i] = json_object_get_uint64(count);
 	}
 	return array ? 0 : -1;

@@ -85,7 +85,7 @@ static int report(struct recording *recording, int error)
 	if (recording->fd != STDOUT_FILENO && recording->whole &&
 	    !ftruncate(recording->fd, recording->whole))
 		return fail(exit_code_of(error),
-			    "cannot write %s: %s; what was recorded until then is in it",
+			    "cannot write %s: %s; it has the samples until then",
 			    recording->path, strerror(error));
 	return fail(exit_code_of(error), "cannot write %s: %s", recording->path, strerror(error));
 }

@@ -370,7 +370,7 @@ int top_screen(struct top *top)
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
 		return fail(EXIT_FAILED,
-			    "the terminal '%s' is not known here; set TERM to what it is, or use --batch",
+			    "the terminal '%s' is not known here; set TERM to its type, or use --batch",
 			    type ? type : "");
 	cbreak();
 	noecho();

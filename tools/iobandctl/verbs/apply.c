@@ -90,7 +90,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options[] = {
 	SPEC_CONFIG,
-	{ OPTION_DRY_RUN, "dry-run", NULL, "only show what would be changed" },
+	{ OPTION_DRY_RUN, "dry-run", NULL, "only show the changes" },
 	{ OPTION_EXIT_CODE, "exit-code", NULL,
 	  "with --dry-run: exit with 8 if anything would be changed" },
 	SPEC_JSON,

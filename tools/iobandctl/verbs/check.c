@@ -143,7 +143,7 @@ static void check_version(struct findings *findings, const unsigned int version[
 	if (known)
 		return;
 	remedy(findings,
-	       "this iobandctl understands version %d: install the one that came with the module",
+	       "this iobandctl understands version %d: install the iobandctl of the module",
 	       TARGET_MAJOR);
 	findings->code = EXIT_FORMAT;
 }
@@ -276,10 +276,10 @@ static void check_size(struct findings *findings,
 
 	if (!sectors) {
 		found(findings, WRONG, name,
-		      "what was below, %s, is gone, or ends before where this begins: I/O to it fails",
+		      "the device below, %s, is gone, or ends before where this begins: I/O to it fails",
 		      below);
 		remedy(findings,
-		       "unmount what is on it, and 'iobandctl unwrap %s'; wrap the disk again when it is back",
+		       "unmount its file systems, and 'iobandctl unwrap %s'; wrap the disk again when it is back",
 		       name);
 	} else if (sectors > device->dm->sectors) {
 		found(findings, HINT, name, "%s below has grown since this was put over it", below);
@@ -289,7 +289,7 @@ static void check_size(struct findings *findings,
 		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
 		      below, (unsigned long long)sectors, (unsigned long long)device->dm->sectors);
 		remedy(findings,
-		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl resize %s' when it is not in use",
+		       "give %s its size back, with lvextend for instance; or, if its contents fit, 'iobandctl resize %s' when it is not in use",
 		       below, name);
 	} else {
 		found(findings, FINE, name, "over %s, in pool %s", below, device->table.pool);
@@ -541,7 +541,7 @@ static void tell_limits(struct findings *findings, const struct limits *limits)
 	else
 		device_label(device.major, device.minor, label);
 	found(findings, HINT, limits->path,
-	      "its io.max on %s (of %d such cgroups) throttles below ioband: what it delays is in flight for ioband, and may delay other groups for seconds",
+	      "its io.max on %s (of %d such cgroups) throttles below ioband: the bios that it delays are in flight for ioband, and may delay other groups for seconds",
 	      label, limits->n);
 	remedy(findings,
 	       "'maximum =' in ioband.conf(5) or 'iobandctl set-max' in place of io.max, or of IOReadBandwidthMax= and the like of a unit");
@@ -613,7 +613,7 @@ static void check_devices(struct findings *findings)
 	if (!devices.n) {
 		found(findings, HINT, "devices", "there is no ioband device");
 		remedy(findings,
-		       "'iobandctl wrap DEVICE' makes one, 'iobandctl insert DEVICE' under what is mounted");
+		       "'iobandctl wrap DEVICE' makes one, 'iobandctl insert DEVICE' under a mounted device");
 	}
 	for (size_t i = 0; i < devices.n; i++) {
 		if (devices.v[i].dm->table) {
@@ -657,7 +657,7 @@ static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
 const struct verb verb_check = {
 	.name = "check",
 	.args = "",
-	.summary = "See whether this machine can share bandwidth, and what is wrong",
+	.summary = "See whether this machine can share bandwidth, and list the faults",
 	.options = options,
 	.run = run,
 };

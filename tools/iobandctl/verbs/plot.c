@@ -65,7 +65,7 @@ static int check_args(const struct args *args)
 			    output ? "output" : "what");
 	if (!terminal_for(output))
 		return fail(EXIT_USAGE,
-			    "--output '%s': its name ends in .svg or .png, which is what it becomes",
+			    "--output '%s': its name has to end in .svg or .png, the format of the file",
 			    output);
 	if (!output && isatty(STDOUT_FILENO))
 		return fail(EXIT_USAGE,
@@ -132,7 +132,7 @@ static int mark(const struct plot *plot, struct span item, const char *path, boo
 	}
 	if (code != EXIT_OK)
 		fail(code,
-		     "no group '%s' did anything in %s; 'iobandctl plot --json %s' lists those that did",
+		     "no group '%s' did anything in %s; 'iobandctl plot --json %s' lists the groups that did",
 		     pattern, path, path);
 	free(pattern);
 	return code;
@@ -273,7 +273,7 @@ static const struct option_spec options[] = {
 	{ OPTION_WHAT, "what", "WHAT",
 	  "any of bandwidth,iops,wait,service,share (default: " WHAT_DEFAULT ")" },
 	{ OPTION_GROUPS, "groups", "GROUPS",
-	  "these, with commas between, or patterns (default: those that did most)" },
+	  "these, with commas between, or patterns (default: the groups with most I/O)" },
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -281,7 +281,7 @@ static const struct option_spec options[] = {
 const struct verb verb_plot = {
 	.name = "plot",
 	.args = "FILE",
-	.summary = "Draw what was recorded: bandwidth and latency over time",
+	.summary = "Draw a recording: bandwidth and latency over time",
 	.min = 1,
 	.max = 1,
 	.options = options,

@@ -40,7 +40,7 @@ static int find_size(const struct ioband_device *device, uint64_t *sectors)
 			    "ioband was inserted into %s, which has its size from its owner: lvextend(8) takes ioband out, and 'iobandctl insert %s' puts it in again",
 			    name, name);
 	if (!*sectors)
-		return fail(EXIT_MISSING, "what was below %s is gone, or has no size", name);
+		return fail(EXIT_MISSING, "the device below %s is gone, or has no size", name);
 	return *sectors < device->dm->sectors ? check_shrinking(device, *sectors) : EXIT_OK;
 }
 

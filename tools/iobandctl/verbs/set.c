@@ -55,8 +55,8 @@ static const int from_time[POOL_SETTINGS] = { MEASURE, SLICE, DEPTH, WRITES_STAR
 	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
 static const char *const short_says[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = "its weight, from 1 to 10000, 'idle' or 'default'; or --from FILE",
-	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
-	[GROUP_BOUNDS + MINIMUM] = "what it is to have at least" RATES_SAY,
+	[GROUP_BOUNDS + MAXIMUM] = "its largest rates" RATES_SAY,
+	[GROUP_BOUNDS + MINIMUM] = "the rates it is to have at least" RATES_SAY,
 	[GROUP_BOUNDS + LATENCY] =
 		"how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
 };

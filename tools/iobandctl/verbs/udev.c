@@ -121,7 +121,7 @@ static bool has_no_unit(struct udev_device *found, const char *path, struct prob
 
 	if (none)
 		problem_set(why,
-			    "a unit wraps it, whose name cannot have the / of this one's; 'iobandctl apply %s' does it",
+			    "a unit wraps it, and the name of a unit cannot have the / of this name; 'iobandctl apply %s' does it",
 			    path);
 	return none;
 }
@@ -365,7 +365,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options[] = {
 	{ OPTION_GONE, "gone", "NAME",
-	  "remove what is over the device of this kernel's name, which is gone" },
+	  "remove the ioband device over the device of this kernel's name, which is gone" },
 	{ OPTION_LOST, "lost", "NAME",
 	  "succeed if nothing is left below the device of this kernel's name" },
 	{ OPTION_INSERT, "insert", NULL,

@@ -15,7 +15,8 @@ static int find(const struct ioband_devices *devices, const char *spelled,
 	code = device_resolve(spelled, &device);
 	if (code != EXIT_OK)
 		return code;
-	return fail(EXIT_MISSING, "%s is not wrapped; 'iobandctl list' shows what is", spelled);
+	return fail(EXIT_MISSING, "%s is not wrapped; 'iobandctl list' shows the wrapped devices",
+		    spelled);
 }
 
 static int run(const struct args *args)
@@ -26,7 +27,7 @@ static int run(const struct args *args)
 const struct verb verb_unwrap = {
 	.name = "unwrap",
 	.args = "DEVICE...",
-	.summary = "Take ioband off devices again; what is on them stays",
+	.summary = "Take ioband off devices again; their contents stay",
 	.min = 1,
 	.max = ARGS_ANY,
 	.options = remove_options,

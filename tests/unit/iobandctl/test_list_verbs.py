@@ -184,7 +184,7 @@ def test_stat_of_what_has_only_begun(host: Fake) -> None:
 
 def test_stat_interval(host: Fake) -> None:
     text = host.run("stat", "--interval", "0.1", "--count", "2", "--json", "a")
-    second = json.loads(text[text.index("\n{") :])["stat"]
+    _, second = (json.loads(line)["stat"] for line in text.splitlines())
     assert len(second) == 4
     assert (second[0]["ios"], second[0]["ios_per_s"]) == (0, 0)
     assert 0 < second[3]["seconds"] < 30

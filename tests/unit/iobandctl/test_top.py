@@ -215,9 +215,10 @@ def test_batch(busy: Fake) -> None:
 
 
 def test_batch_json(busy: Fake) -> None:
-    args = ("--pool", "sda", "--interval", "0.2", "--sort", "weight", "--count", "1")
-    text = busy.run("top", "--batch", "--json", *args)
-    rows = json.loads(text)["top"]
+    args = ("--pool", "sda", "--interval", "0.2", "--sort", "weight", "--count", "2")
+    lines = busy.run("top", "--batch", "--json", *args).splitlines()
+    rows, later = (json.loads(line)["top"] for line in lines)
+    assert len(later) == 3
     assert [row["weight"] for row in rows] == [300, 100, 50]
     assert set(rows[0]) == {
         "group", "pool", "weight", "due_pct", "share_pct", "bytes_per_s", "ios_per_s",

@@ -74,16 +74,14 @@ class Tool:
 
     def json(self, *args: str) -> list[dict]:
         """The objects that it prints with --json."""
-        return next(self.documents(*args))
+        (rows,) = json.loads(self.run(*args, "--json")).values()
+        return rows
 
     def documents(self, *args: str) -> Iterator[list[dict]]:
         """The lists that it prints, one for each interval."""
-        text = self.run(*args, "--json").strip()
-        while text:
-            document, end = json.JSONDecoder().raw_decode(text)
-            (rows,) = document.values()
+        for line in self.run(*args, "--json").splitlines():
+            (rows,) = json.loads(line).values()
             yield rows
-            text = text[end:].strip()
 
 
 def udev_is_done(guest: Guest) -> bool:

@@ -24,6 +24,7 @@ struct table {
 	struct libscols_table *scols;	/* the table of libsmartcols */
 	bool json;
 	bool bytes;	/* print sizes and rates as plain numbers */
+	bool repeats;	/* others follow: in JSON one line each */
 	const struct column *columns;	/* what the caller described */
 	size_t *place;	/* the column of @scols by column, or HIDDEN */
 	size_t n;
@@ -337,17 +338,34 @@ static void free_table(struct table *table)
 	free(table);
 }
 
-static void print_json(struct libscols_table *scols)
+/* Other tables of the same kind follow, so that in JSON each is one line: JSON Lines. */
+void print_repeats(struct table *table)
+{
+	table->repeats = true;
+}
+
+/* A string in JSON has no line break. */
+static void print_on_one_line(char *json)
+{
+	for (char *line = strtok(json, "\n"); line; line = strtok(NULL, "\n"))
+		fputs(line + strspn(line, " "), stdout);
+	putchar('\n');
+}
+
+static void print_json(const struct table *table)
 {
 	char *json, *shown;
 	size_t size;
 	FILE *stream = xmemstream(&json, &size);
 
-	check(scols_table_set_stream(scols, stream));
-	check(scols_print_table(scols));
+	check(scols_table_set_stream(table->scols, stream));
+	check(scols_print_table(table->scols));
 	fclose(stream);
 	shown = text_json(json);
-	fputs(shown, stdout);
+	if (table->repeats)
+		print_on_one_line(shown);
+	else
+		fputs(shown, stdout);
 	free(shown);
 	free(json);
 }
@@ -356,7 +374,7 @@ static void print_json(struct libscols_table *scols)
 int print_end(struct table *table)
 {
 	if (table->json)
-		print_json(table->scols);
+		print_json(table);
 	else
 		check(scols_print_table(table->scols));
 	free_table(table);

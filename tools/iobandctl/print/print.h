@@ -57,6 +57,7 @@ void print_real(struct row *row, size_t column, double number);
 void print_flag(struct row *row, size_t column, bool flag);
 void print_hide(struct table *table, size_t column);
 void print_drop(struct row *row);
+void print_repeats(struct table *table);
 int print_end(struct table *table);
 int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);

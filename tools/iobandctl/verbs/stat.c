@@ -236,6 +236,8 @@ static int look_at_all(struct watch *watch)
 	shown[BYTES_RATE].more = !rates;
 	shown[SHARE].more = !rates;
 	table = print_asked("stat", shown, COLUMNS, watch->args);
+	if (rates)
+		print_repeats(table);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = look(table, watch, i);
 	return first_failure(code, print_end(table));

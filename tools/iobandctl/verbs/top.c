@@ -15,6 +15,7 @@ static int print_view(const struct top_view *view, bool json)
 {
 	struct table *table = print_table("top", top_columns, TOP_COLUMNS, json);
 
+	print_repeats(table);
 	for (size_t i = 0; i < view->n; i++)
 		top_print(print_row(table), &view->v[i]);
 	return print_end(table);

@@ -322,6 +322,7 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
  * @io: per-bio data, from ioband_admit_prepare()
  * @bio: the bio
  * @mode: mode of the mapped device
+ * @urgency: from ioband_admit_urgency()
  * @direct: the current task submits the bio for itself, and may sleep
  *
  * Context: Process; may sleep if @direct.
@@ -329,10 +330,9 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
  * Return: as ioband_enter().
  */
 int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		 enum ioband_mode mode, bool direct)
+		 enum ioband_mode mode, enum ioband_urgency urgency, bool direct)
 {
 	struct ioband_pool *pool = target->pool;
-	const enum ioband_urgency urgency = ioband_admit_urgency(bio);
 	const unsigned int times = ioband_admit_times(bio);
 	struct ioband_group *group;
 	struct ioband_stats *stats;

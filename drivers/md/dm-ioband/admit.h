@@ -22,7 +22,7 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
 void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 			  bool direct);
 int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		 enum ioband_mode mode, bool direct);
+		 enum ioband_mode mode, enum ioband_urgency urgency, bool direct);
 bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns);
 
 #endif /* DM_IOBAND_ADMIT_H */

@@ -97,6 +97,7 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 			      struct bio *bio, bool direct)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	enum ioband_urgency urgency;
 	struct ioband_group *group;
 	bool passed, soon;
 
@@ -117,9 +118,10 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 		return DM_MAPIO_REMAPPED;
 	}
 	ioband_admit_prepare(target, io, bio, direct);
-	if (soon && ioband_admit_urgency(bio) == IOBAND_IN_TURN && ioband_batch_add(io, bio))
+	urgency = ioband_admit_urgency(bio);
+	if (soon && urgency == IOBAND_IN_TURN && ioband_batch_add(io, bio))
 		return DM_MAPIO_SUBMITTED;
-	return ioband_admit(target, io, bio, mode, direct);
+	return ioband_admit(target, io, bio, mode, urgency, direct);
 }
 
 /* Without the lock: does a group exist that does not throttle its submitters? */

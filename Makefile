@@ -9,6 +9,8 @@ RUFF := $(CACHE)/venv/bin/ruff
 KERNEL ?=
 RELEASE := $(shell uname -r)
 HEADERS ?= /lib/modules/$(RELEASE)/build
+# A kernel that clang has built needs it for its modules too.  DKMS looks for itself.
+LLVM ?= $(shell sed -n 's/^CONFIG_CC_IS_CLANG=y/1/p' $(HEADERS)/include/config/auto.conf 2>/dev/null)
 TESTS ?= tests
 # tests/scheduling.py says which process runs which tests.
 PYTEST_ARGS ?= --numprocesses auto --dist loadgroup
@@ -26,7 +28,7 @@ ifeq ($(KERNEL),)
 		"set HEADERS=, or choose KERNEL=6.1, 6.12 or newest" >&2; exit 1; }
 	@mkdir -p build/$(RELEASE)
 	@cp -ru drivers/md/dm-ioband/. build/$(RELEASE)/
-	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) modules
+	$(MAKE) -C $(HEADERS) $(LLVM:%=LLVM=%) M=$(CURDIR)/build/$(RELEASE) modules
 else
 	@scripts/setup vm
 	@$(PYTHON) -m harness.module $(KERNEL)
@@ -60,7 +62,7 @@ DEPMOD = $(if $(or $(if $(DESTDIR),,yes),$(wildcard $(DESTDIR)/lib/modules/$(REL
 
 # Headers have no System.map, without which Kbuild runs no depmod, and no key to sign with.
 install: all ## Install the module for the running kernel, iobandctl and udev's rules (DESTDIR=, PREFIX=)
-	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
+	$(MAKE) -C $(HEADERS) $(LLVM:%=LLVM=%) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
 		INSTALL_MOD_DIR=updates DEPMOD=true CONFIG_MODULE_SIG_ALL= modules_install
 	$(DEPMOD)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install

@@ -2,7 +2,9 @@
 /*
  * dm-ioband: differences between kernels, from 6.1 on.
  *
- * The sources use the newest interface; this file provides it with older kernels.
+ * The sources use the newest interface; this file provides it with older kernels.  Kbuild
+ * looks for the interfaces in the kernel's headers and defines IOBAND_HAS_*.  The versions here are
+ * those of the main line.
  */
 #ifndef DM_IOBAND_COMPAT_H
 #define DM_IOBAND_COMPAT_H
@@ -12,11 +14,10 @@
 #include <linux/device-mapper.h>
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
-#include <linux/version.h>
 #include <linux/workqueue.h>
 
 /* 6.13: hrtimer_setup() */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifndef IOBAND_HAS_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
@@ -27,7 +28,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.16: the target's prepare_ioctl() gets the ioctl */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#ifndef IOBAND_HAS_IOCTL_FORWARD
 #define IOBAND_PREPARE_IOCTL_ARGS \
 	struct dm_target *ti, struct block_device **bdev
 #else
@@ -37,7 +38,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.17: workqueues are marked as per CPU, which was the default */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifndef IOBAND_HAS_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
@@ -59,7 +60,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 /* 6.15: types of keys for inline encryption */
 static inline void ioband_compat_accept_key_types(struct blk_crypto_profile *profile)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#ifdef IOBAND_HAS_KEY_TYPES
 	profile->key_types_supported = UINT_MAX;
 #endif
 }
@@ -67,10 +68,10 @@ static inline void ioband_compat_accept_key_types(struct blk_crypto_profile *pro
 /* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */
 static inline struct gendisk *ioband_compat_alloc_disk(void)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#ifndef IOBAND_HAS_QUEUE_FEATURES
 	struct gendisk *disk;
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#ifndef IOBAND_HAS_DISK_LIMITS
 	disk = blk_alloc_disk(NUMA_NO_NODE);
 	if (!disk)
 		return ERR_PTR(-ENOMEM);

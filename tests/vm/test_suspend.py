@@ -14,7 +14,7 @@ from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
 from harness.machine import UnsupportedError
 from harness.module import REPO, build_module
-from harness.tracing import TRACING, calls_traced, charged, traced
+from harness.tracing import TRACING, calls_traced, charged, most_calls, traced
 from harness.waiting import wait_until
 
 # One I/O at a time, 100 ms each: bios stay queued for long.
@@ -595,11 +595,21 @@ def test_killed_task_ends_soon(ioband: Guest) -> None:
         end(rival)
 
 
-# Of the calls in the trace: those for a bio, and the most of a task since it last took a lock.
-COUNT = """
-/ _raw_spin_lock_irq / { since[$1] = 0 }
-/ io_goes_at_once / { bios++; if (++since[$1] > most) most = since[$1] }
-END { print bios + 0, most + 0 }
+# -- long queues ---------------------------------------------------------------------------
+
+# Nothing bounds the queued bios of an fsync.
+FSYNC_IOS = 20_000
+# Functions that take the lock of a pool, or are called right after that.
+TAKES_LOCK = ("_raw_spin_lock_irq", "complete_shared", "batch_enter", "ioband_dispatch_wake")
+# In one hold of the lock: those of one call, twice.
+DISPATCHED_MAX = 512
+# Prints the sectors in the trace that follow a larger one.
+BACK = """
+match($0, /sector=[0-9]+/) {
+    sector = substr($0, RSTART + 7, RLENGTH - 7) + 0
+    if (sector < last) print sector
+    last = sector
+}
 """
 
 
@@ -618,16 +628,68 @@ def test_search_for_dying_tasks_drops_the_lock(ioband: Guest) -> None:
         wait_until_held(device, HELD_IOS_MAX + tasks // 2, 60)
         with calls_traced(guest, "io_goes_at_once", "_raw_spin_lock_irq"):
             guest.sleep(1)
-            guest.write(f"{TRACING}/tracing_on", "0")
-            count = guest.run(["awk", COUNT, f"{TRACING}/trace"]).out.split()
-            guest.write(f"{TRACING}/tracing_on", "1")
+            bios, most = most_calls(guest, "io_goes_at_once", "_raw_spin_lock_irq")
         held = device.info().held.ios
         device.set_max(full)
         load.wait(60)
-    bios, most = map(int, count)
     print(f"{bios} looks at {held} bios, {most} at a time")
     assert bios > HELD_IOS_MAX + tasks // 2
     assert most <= HELD_IOS_MAX
+
+
+@contextmanager
+def no_background_writeback(guest: Guest) -> Iterator[None]:
+    """Flushers write nothing before half of the memory is dirty."""
+    late = {"dirty_ratio": 60, "dirty_background_ratio": 50, "dirty_writeback_centisecs": 360_000}
+    before = {name: guest.read(f"/proc/sys/vm/{name}") for name in late}
+    for name, value in late.items():
+        guest.write(f"/proc/sys/vm/{name}", str(value))
+    yield
+    for name, text in before.items():
+        guest.write(f"/proc/sys/vm/{name}", text)
+
+
+@pytest.mark.parametrize("way", ["opens", "maximum", "suspend"])
+def test_long_queue_is_dispatched_in_parts(ioband: Guest, way: str) -> None:
+    """Interrupts are off while the lock of the pool is held."""
+    guest = ioband
+    many = {"direct": 0, "ioengine": "psync", "rw": "randwrite", "end_fsync": 1}
+    with (
+        null_blk(guest, size_mib=4096, **CRAWLING | {"hw_queue_depth": 1024}) as disk,
+        no_background_writeback(guest),
+        Ioband(guest, "d", disk, depth=1) as device,
+        two_groups(guest) as (a, b),
+    ):
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/queue/wbt_lat_usec", "0")
+        if way == "opens":
+            device.set_max(b, riops=1)  # it competes all the time
+            rival = start_fio(b, device.path, iodepth=8, **ENDLESS)
+            wait_until_held(device, 6)
+        else:
+            device.set_max(a, wiops=1)
+        load = start_fio(a, device.path, number_ios=FSYNC_IOS, **many)
+        wait_until_held(device, int(FSYNC_IOS * 0.95), 60)
+        seq = device.tree()["/a"].seq
+        with (
+            traced(guest, "ioband/ioband_release", only=f"seq == {seq}"),
+            calls_traced(guest, "ioband_dispatch_launch", *TAKES_LOCK),
+        ):
+            if way == "opens":
+                end(rival)
+            elif way == "maximum":
+                device.set_max(a)
+            else:
+                device.suspend()
+            wait_until(guest, lambda: device.info().held.ios == 0, "all bios are dispatched")
+            bios, most = most_calls(guest, "ioband_dispatch_launch", *TAKES_LOCK)
+            back = guest.run(["awk", BACK, f"{TRACING}/trace"]).out.split()
+        if way == "suspend":
+            device.dmsetup("resume", "--noudevsync")
+        load.wait(60)
+    print(f"{bios} bios, {most} in a hold")
+    assert bios > FSYNC_IOS / 2
+    assert most <= DISPATCHED_MAX
+    assert not back, "bios of the group are dispatched in the order of their arrival"
 
 
 # -- bios that other tasks wait for --------------------------------------------------------

@@ -152,7 +152,8 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	if (unlikely(io->bill.no_data)) {
 		if (pool->state == IOBAND_OPEN && pool->nr_active > 1)
 			ioband_state_share(pool);
-	} else if (pool->state == IOBAND_OPEN && !ioband_limits_has_max(group)) {
+	} else if (pool->state == IOBAND_OPEN && !pool->has_rest &&
+		   !ioband_limits_has_max(group)) {
 		ioband_stats_pin_open(io->stats, io->op);	/* replaces the other pin */
 		ioband_stats_unpin_io(io->stats, io->op);
 		io->open = true;

@@ -10,6 +10,10 @@
  * device's requests by N, N tasks would alternate in the device, one bio each, whatever their
  * weights.
  *
+ * When a pool opens, or a maximum is taken away, a million bios may be dispatched.  That is done in
+ * parts, as interrupts are off under the pool's lock.  A work dispatches the next part as soon as a
+ * CPU has time for it.  Completions and new bios dispatch a few meanwhile.
+ *
  * All static functions run under the pool's lock.
  */
 #include "dispatch.h"
@@ -28,14 +32,48 @@
 #include "trace.h"
 
 /*
- * Most bios that are skipped at once, with the lock held, because their device is blocked or they
- * wait for a worker: as many as a group may have queued for its tasks.  The tick continues with
- * the rest.  The same holds for the search for bios of dying tasks, which continues itself.
+ * Most bios or splits that are dispatched, skipped or looked at in one hold of the pool's lock,
+ * with interrupts off.  Any number of bios may be queued: writeback of an fsync is not bounded.
  */
-#define IOBAND_PARK_IOS		1024
+#define IOBAND_HOLD_IOS		256
+
+/*
+ * The same for other calls while a work is going to continue.  An interrupt may complete many bios,
+ * each of which calls.
+ */
+#define IOBAND_BESIDE_IOS	8
 
 /* Longest wait of a bio without data, or of its next split, for the share of other groups. */
 #define IOBAND_DISCARD_WAIT_NS	NSEC_PER_SEC
+
+/*
+ * The workqueue is unbound, and has a rescuer for memory shortage: a tick handles devices that do
+ * not answer and CPUs that run no worker.
+ */
+struct workqueue_struct *ioband_dispatch_wq;
+
+/**
+ * ioband_dispatch_init() - allocate the workqueue of the pools
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init ioband_dispatch_init(void)
+{
+	ioband_dispatch_wq = alloc_workqueue("ioband", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return ioband_dispatch_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * ioband_dispatch_exit() - undo ioband_dispatch_init(), when no pool is left
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_dispatch_exit(void)
+{
+	destroy_workqueue(ioband_dispatch_wq);
+}
 
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
@@ -356,8 +394,8 @@ static int next_kept(struct ioband_stream *stream, enum ioband_dir dir, u64 now_
 	return dir;
 }
 
-/* Dispatch the next bio or split of a stream.  Return: false if it has to wait. */
-static bool release_next(struct ioband_stream *stream, u64 now_ns)
+/* Dispatch the next bio or split of a stream, unless it has to wait. */
+static void release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
 	const enum ioband_dir dir = next_dir(stream, ioband_tree_dirs(core, &stream->leaf));
@@ -372,17 +410,17 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 		end_wait(stream);
 	if (unlikely(io->target->member->stall_dev.blocked)) {
 		park_next(stream, kept);
-		return false;
+		return;
 	}
 	if (kept == IOBAND_KEPT_NO_DATA &&
 	    !may_discard(stream, bio, ioband_split_discards_us(stream->group->pool), now_ns)) {
 		wait_for_others(stream, now_ns);
-		return false;
+		return;
 	}
 	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_wbt_waiting(io) : NULL;
 	if (unlikely(waiting)) {
 		wait_for_worker(stream, waiting);
-		return false;
+		return;
 	}
 	if (unlikely(kept == IOBAND_KEPT_NO_DATA)) {
 		stream->discard_ns = now_ns;
@@ -400,13 +438,12 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 	ioband_dispatch_launch(io, bio, now_ns);
 	if (!io->split_bytes) {
 		release_whole(io, bio, now_ns);
-		return true;
+		return;
 	}
 	io->min_splits += io->bill.for_min;
 	if (last)
 		note_released(io, bio, now_ns);
 	ioband_submit_split(io);
-	return true;
 }
 
 static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
@@ -442,7 +479,7 @@ static bool release_split_now(struct ioband_io *io, struct bio *bio, u64 now_ns)
 static void release_discards(struct ioband_pool *pool, u64 now_ns)
 {
 	struct bio_list tried = BIO_EMPTY_LIST;
-	u32 tries = IOBAND_PARK_IOS;
+	u32 tries = IOBAND_HOLD_IOS;
 	struct bio *bio;
 	u64 us;
 
@@ -489,30 +526,58 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
 	}
 }
 
+/* Dispatch up to @left queued bios or splits; if there may be more, a work continues. */
+static void dispatch_some(struct ioband_pool *pool, u64 now_ns, u32 left)
+{
+	u64 wake_ns = IOBAND_NO_WAKEUP;
+	struct ioband_leaf *leaf;
+
+	release_discards(pool, now_ns);
+	show_discards(pool, now_ns);
+	do {
+		while (left && (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns))) {
+			release_next(stream_of_leaf(leaf), now_ns);
+			left--;
+		}
+	} while (left && ioband_slice_start_flush(&pool->core, now_ns) &&
+		 !ioband_flush_start(pool));
+	pool->has_rest = !left;
+	if (unlikely(pool->has_rest))
+		queue_work(ioband_dispatch_wq, &pool->rest);
+	if (unlikely(!list_empty(&pool->discarders)) && !pool->lost.inflight)
+		wake_ns = min(wake_ns, ioband_core_discard_wake(&pool->core));
+	arm_wake(pool, wake_ns);
+	ioband_dispatch_note_inflight(pool);
+}
+
 /**
  * ioband_dispatch() - dispatch queued bios as the core decides
  * @pool: pool
  * @now_ns: time
  *
+ * A work continues after IOBAND_HOLD_IOS of them.  Until it is done no group becomes open, so that
+ * bios which arrive meanwhile are queued behind the others of their group.
+ *
  * Context: Under the pool's lock.
  */
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 {
-	u64 wake_ns = IOBAND_NO_WAKEUP;
-	struct ioband_leaf *leaf;
-	u32 parked_ios = 0;
+	dispatch_some(pool, now_ns, pool->has_rest ? IOBAND_BESIDE_IOS : IOBAND_HOLD_IOS);
+}
 
-	release_discards(pool, now_ns);
-	show_discards(pool, now_ns);
-	do {
-		while (parked_ios < IOBAND_PARK_IOS &&
-		       (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
-			parked_ios += !release_next(stream_of_leaf(leaf), now_ns);
-	} while (ioband_slice_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
-	if (unlikely(!list_empty(&pool->discarders)) && !pool->lost.inflight)
-		wake_ns = min(wake_ns, ioband_core_discard_wake(&pool->core));
-	arm_wake(pool, wake_ns);
-	ioband_dispatch_note_inflight(pool);
+/**
+ * ioband_dispatch_rest() - continue with the bios that a dispatch has left
+ * @work: the pool's
+ *
+ * Context: Process.
+ */
+void ioband_dispatch_rest(struct work_struct *work)
+{
+	struct ioband_pool *pool = container_of(work, struct ioband_pool, rest);
+
+	spin_lock_irq(&pool->lock);
+	dispatch_some(pool, ktime_get_ns(), IOBAND_HOLD_IOS);
+	spin_unlock_irq(&pool->lock);
 }
 
 /**
@@ -559,19 +624,21 @@ enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 
 /*
  * Remove bios of a queue that @wanted selects, until @bytes is @most or more, beginning behind
- * @looked of the pool.  Return: the bio at which to go on, after IOBAND_PARK_IOS of them, or NULL.
+ * @looked of the pool.  Return: true if the lock has to be dropped before the next bio.
  */
-static struct bio *take_some(struct ioband_stream *stream, int kept, struct bio_list *taken,
-			     u64 most, u64 *bytes, ioband_wanted_fn wanted, const void *of)
+static bool take_some(struct ioband_stream *stream, int kept, struct bio_list *taken, u64 most,
+		      u64 *bytes, ioband_wanted_fn wanted, const void *of)
 {
-	struct bio **looked = &stream->group->pool->looked, *bio;
+	struct ioband_pool *pool = stream->group->pool;
 	struct bio_list *held = &stream->held[kept];
-	unsigned int ios = 0;
+	struct bio **looked = &pool->looked, *bio;
 
 	while (*bytes < most) {
 		bio = *looked ? (*looked)->bi_next : bio_list_peek(held);
-		if (!bio || ios++ == IOBAND_PARK_IOS)
-			return bio;
+		if (!bio)
+			return false;
+		if (pool->hold_ios++ >= IOBAND_HOLD_IOS)
+			return true;
 		if (!wanted(ioband_io_of(bio), of)) {
 			*looked = bio;
 			continue;
@@ -582,7 +649,7 @@ static struct bio *take_some(struct ioband_stream *stream, int kept, struct bio_
 		*bytes += unqueue(ioband_io_of(bio), bio);
 		bio_list_add(taken, bio);
 	}
-	return NULL;
+	return false;
 }
 
 /* Let the core know of the bios that are left in a stream, which @waited for a worker. */
@@ -599,69 +666,30 @@ static void show_rest(struct ioband_stream *stream, bool waited)
 		ioband_core_wait(core, &stream->leaf, IOBAND_DIR_WRITE, ktime_get_ns());
 }
 
-/* Let other tasks have the pool's lock.  A queued bio pins its group. */
-static void release_lock(struct ioband_pool *pool, struct bio *queued)
+/**
+ * ioband_dispatch_yield() - let other tasks have the pool's lock
+ * @pool: pool
+ *
+ * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped
+ * meanwhile.
+ */
+void ioband_dispatch_yield(struct ioband_pool *pool)
 	__must_hold(&pool->lock)
 {
-	struct ioband_stats *stats = ioband_io_of(queued)->stats;
-
-	ioband_stats_pin(stats);
 	spin_unlock_irq(&pool->lock);
 	cond_resched();
 	spin_lock_irq(&pool->lock);
-	ioband_stats_unpin(stats);
+	pool->hold_ios = 0;
 }
 
-/**
- * ioband_dispatch_take() - remove bios from a stream
- * @stream: stream
- * @taken: list to which they are added
- * @most: stop at this many bytes or more
- * @wanted: selects bios
- * @of: argument of @wanted
- *
- * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped after
- * each IOBAND_PARK_IOS bios.
- *
- * Return: number of bytes.
+/*
+ * Dispatch bios without a pick; their groups get a debt.  Bios without data are dispatched one
+ * split after the other.  The lock is dropped only between splits.
  */
-u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
-			 ioband_wanted_fn wanted, const void *of)
+static void release_now(struct ioband_pool *pool, struct bio_list *taken)
 {
-	struct ioband_pool *pool = stream->group->pool;
-	bool waited = end_wait(stream);
-	struct bio *next;
-	u64 bytes = 0;
-	int kept;
-
-	lockdep_assert_held(&pool->walk);
-	pool->looking = stream;
-	for (kept = 0; kept < IOBAND_NR_KEPT && bytes < most; kept++) {
-		pool->looked = NULL;
-		while ((next = take_some(stream, kept, taken, most, &bytes, wanted, of))) {
-			show_rest(stream, waited);
-			release_lock(pool, next);
-			waited = end_wait(stream);
-		}
-	}
-	pool->looked = NULL;
-	pool->looking = NULL;
-	show_rest(stream, waited);
-	return bytes;
-}
-
-/**
- * ioband_dispatch_now() - dispatch bios without a pick; their groups get a debt
- * @pool: pool
- * @taken: bios that ioband_dispatch_take() has returned
- *
- * Bios without data are dispatched one split after the other.
- *
- * Context: Under the pool's lock.
- */
-void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken)
-{
-	const u64 now_ns = ktime_get_ns();
+	u64 now_ns = ktime_get_ns();
+	unsigned int splits = 0;
 	struct bio *bio;
 
 	while ((bio = bio_list_pop(taken))) {
@@ -672,8 +700,12 @@ void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken)
 			continue;
 		}
 		if (io->split_bytes) {
-			while (!release_split_now(io, bio, now_ns))
-				;
+			while (!release_split_now(io, bio, now_ns)) {
+				if (++splits % IOBAND_HOLD_IOS)
+					continue;
+				ioband_dispatch_yield(pool);
+				now_ns = ktime_get_ns();
+			}
 			continue;
 		}
 		ioband_core_admit_now(&pool->core, &io->stream->leaf, &io->bill, now_ns);
@@ -681,4 +713,64 @@ void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken)
 		release_whole(io, bio, now_ns);
 	}
 	release_discards(pool, now_ns);
+}
+
+/* A queued bio of a stream; NULL: there is none. */
+static struct bio *any_held(struct ioband_stream *stream)
+{
+	struct bio *bio = NULL;
+	int kept;
+
+	for (kept = 0; kept < IOBAND_NR_KEPT && !bio; kept++)
+		bio = bio_list_peek(&stream->held[kept]);
+	return bio;
+}
+
+/**
+ * ioband_dispatch_take() - remove bios from a stream
+ * @stream: stream
+ * @taken: list to which they are added; NULL: they are dispatched without a pick, and their group
+ *	gets a debt
+ * @most: stop at this many bytes or more
+ * @wanted: selects bios
+ * @of: argument of @wanted
+ *
+ * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped after
+ * each IOBAND_HOLD_IOS bios.  The bios that were removed until then are dispatched before.
+ *
+ * Return: number of bytes.
+ */
+u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
+			 ioband_wanted_fn wanted, const void *of)
+{
+	struct ioband_pool *pool = stream->group->pool;
+	struct bio_list going = BIO_EMPTY_LIST;
+	struct bio *bio = any_held(stream);
+	struct ioband_stats *stats;
+	u64 bytes = 0;
+	bool waited;
+	int kept;
+
+	lockdep_assert_held(&pool->walk);
+	if (!bio)
+		return 0;
+	stats = ioband_io_of(bio)->stats;
+	ioband_stats_pin(stats);	/* keeps the group while the lock is dropped */
+	waited = end_wait(stream);
+	pool->looking = stream;
+	for (kept = 0; kept < IOBAND_NR_KEPT && bytes < most; kept++) {
+		pool->looked = NULL;
+		while (take_some(stream, kept, taken ?: &going, most, &bytes, wanted, of)) {
+			show_rest(stream, waited);
+			release_now(pool, &going);
+			ioband_dispatch_yield(pool);
+			waited = end_wait(stream);
+		}
+	}
+	show_rest(stream, waited);
+	release_now(pool, &going);
+	pool->looked = NULL;
+	pool->looking = NULL;
+	ioband_stats_unpin(stats);
+	return bytes;
 }

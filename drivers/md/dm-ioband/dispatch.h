@@ -7,17 +7,23 @@
 
 #include "io.h"
 
+/* For the ticks of all pools, and for bios that a dispatch has left. */
+extern struct workqueue_struct *ioband_dispatch_wq;
+
 typedef bool (*ioband_wanted_fn)(const struct ioband_io *io, const void *of);
 
+int ioband_dispatch_init(void);
+void ioband_dispatch_exit(void);
 void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
 u32 ioband_dispatch_split_bytes(const struct ioband_io *io);
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);
+void ioband_dispatch_rest(struct work_struct *work);
 void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *waiting);
 enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of);
-void ioband_dispatch_now(struct ioband_pool *pool, struct bio_list *taken);
+void ioband_dispatch_yield(struct ioband_pool *pool);
 
 /* Bios in flight that count against the limit. */
 static inline u32 ioband_dispatch_inflight(const struct ioband_pool *pool)

@@ -10,6 +10,7 @@
 #include "complete.h"
 #include "debt.h"
 #include "detour.h"
+#include "dispatch.h"
 #include "enter.h"
 #include "flush.h"
 #include "group.h"
@@ -20,7 +21,6 @@
 #include "preset.h"
 #include "release.h"
 #include "split.h"
-#include "state.h"
 #include "stats.h"
 #include "stream.h"
 #include "throttle.h"
@@ -352,12 +352,12 @@ static int __init ioband_init(void)
 {
 	int ret;
 
-	ret = ioband_state_init();
+	ret = ioband_dispatch_init();
 	if (ret)
 		return ret;
 	ret = ioband_group_init();
 	if (ret)
-		goto exit_state;
+		goto exit_dispatch;
 	ret = ioband_detour_init();
 	if (ret)
 		goto exit_groups;
@@ -374,8 +374,8 @@ exit_detour:
 	ioband_detour_exit();
 exit_groups:
 	ioband_group_exit();
-exit_state:
-	ioband_state_exit();
+exit_dispatch:
+	ioband_dispatch_exit();
 	return ret;
 }
 
@@ -389,7 +389,7 @@ static void __exit ioband_exit(void)
 	ioband_limits_exit();
 	ioband_stream_exit();
 	ioband_stats_exit();
-	ioband_state_exit();
+	ioband_dispatch_exit();
 	ioband_debt_exit();
 }
 

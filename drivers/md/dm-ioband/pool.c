@@ -433,6 +433,7 @@ static void pool_free(struct ioband_pool *pool)
 	cancel_delayed_work_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->sweep);
 	hrtimer_cancel(&pool->wake);
+	cancel_work_sync(&pool->rest);
 	cancel_work_sync(&pool->stock);
 	ioband_preset_end(pool);
 	ioband_group_free_all(pool);
@@ -474,6 +475,7 @@ static struct ioband_pool *pool_new(const char *name)
 	ioband_discard_init(&pool->lost);
 	hrtimer_setup(&pool->wake, ioband_dispatch_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	init_waitqueue_head(&pool->stocked);
+	INIT_WORK(&pool->rest, ioband_dispatch_rest);
 	INIT_WORK(&pool->stock, pool_stock);
 	INIT_DELAYED_WORK(&pool->tick, pool_tick);
 	INIT_DELAYED_WORK(&pool->sweep, ioband_group_sweep);

@@ -106,6 +106,8 @@ enum ioband_state {
  * @discards: bios without data that are dispatched out of turn, split by split
  * @looking: stream in which ioband_dispatch_take() looks for bios, maybe without @lock; NULL: none
  * @looked: last bio in its queue that was looked at, and is still there; NULL: none
+ * @hold_ios: bios that a walk over @active has looked at since it took @lock
+ * @has_rest: the last dispatch has left bios to @rest
  * @wbt_streams: streams with writes that wait for a worker, see &ioband_queue.waiting
  * @peak_ios: largest number of bios in flight since the last tick
  * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
@@ -128,6 +130,7 @@ enum ioband_state {
  * @sleeps: the system is going to sleep, so that no bio is queued; written under @lock
  * @owed_ns: when a task was last found to owe, see debt.c
  * @wake: runs the core when a grace period ends, or a maximum or the throttle allows a bio
+ * @rest: work that continues a dispatch
  * @stock: work that makes counters and histograms
  * @tick: updates state, depth and activity while groups are active
  * @sweep: finds groups to remove
@@ -184,6 +187,8 @@ struct ioband_pool {
 	struct bio_list discards;
 	struct ioband_stream *looking;
 	struct bio *looked;
+	u32 hold_ios;
+	bool has_rest;
 	u32 wbt_streams;
 	u32 peak_ios;
 	struct list_head gather_cpus;
@@ -206,6 +211,7 @@ struct ioband_pool {
 	bool sleeps;
 	u64 owed_ns;
 	struct hrtimer wake;
+	struct work_struct rest;
 	struct work_struct stock;
 	struct delayed_work tick;
 	struct delayed_work sweep;

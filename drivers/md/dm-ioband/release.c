@@ -31,38 +31,49 @@ static bool io_is_of_dying(const struct ioband_io *io, const void *of)
  * set.  Unlike the end of the disk's queue it does not depend on the disk's driver.  Unlike the
  * error of a bio it needs no bio in flight.
  */
-static bool io_is_of_deleted(const struct ioband_io *io)
+static bool is_deleted(const struct ioband_target *target)
 {
-	return unlikely(test_bit(GD_DEAD, &io->target->dev->bdev->bd_disk->state));
+	return unlikely(test_bit(GD_DEAD, &target->dev->bdev->bd_disk->state));
+}
+
+/* Under the pool's walk mutex. */
+static bool any_is_deleted(const struct ioband_pool *pool)
+{
+	const struct ioband_target *target;
+
+	list_for_each_entry(target, &pool->targets, targets)
+		if (is_deleted(target))
+			return true;
+	return false;
+}
+
+/* A bio of which splits were submitted has to complete with them. */
+static bool io_fails(const struct ioband_io *io, const void *of)
+{
+	return is_deleted(io->target) && !io->split_bytes;
 }
 
 static bool io_goes_at_once(const struct ioband_io *io, const void *of)
 {
-	return (io->task && tsk_is_oom_victim(io->task)) || io_is_of_deleted(io);
+	return (io->task && tsk_is_oom_victim(io->task)) || is_deleted(io->target);
 }
 
 /*
- * Dispatch the bios of dying tasks of one stream.  A bio for a deleted disk is moved to @failed,
- * unless splits of it were submitted.  Under the pool's lock, which may be dropped meanwhile.
+ * Dispatch the bios of dying tasks of one stream.  Bios for a deleted disk are moved to @failed.
+ * Under the pool's lock, which may be dropped meanwhile.
  */
-static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
+static void release_dying(struct ioband_stream *stream, bool deleted, struct bio_list *failed)
 {
 	struct ioband_pool *pool = stream->group->pool;
-	struct bio_list taken = BIO_EMPTY_LIST, release = BIO_EMPTY_LIST;
-	struct bio *bio;
 
-	ioband_dispatch_take(stream, &taken, U64_MAX, io_goes_at_once, NULL);
+	if (deleted)
+		ioband_dispatch_take(stream, failed, U64_MAX, io_fails, NULL);
+	ioband_dispatch_take(stream, NULL, U64_MAX, io_goes_at_once, NULL);
 	if (!ioband_tree_is_in_debt(&stream->leaf, false))
-		ioband_dispatch_take(stream, &taken, U64_MAX, io_is_of_dying, NULL);
+		ioband_dispatch_take(stream, NULL, U64_MAX, io_is_of_dying, NULL);
 	else if (pool->dying_bytes > 0)
-		pool->dying_bytes -= ioband_dispatch_take(stream, &taken, pool->dying_bytes,
-					       io_is_of_dying, NULL);
-	while ((bio = bio_list_pop(&taken))) {
-		const struct ioband_io *io = ioband_io_of(bio);
-
-		bio_list_add(io_is_of_deleted(io) && !io->split_bytes ? failed : &release, bio);
-	}
-	ioband_dispatch_now(pool, &release);
+		pool->dying_bytes -= ioband_dispatch_take(stream, NULL, pool->dying_bytes,
+							  io_is_of_dying, NULL);
 }
 
 /* Complete bios that are not dispatched.  Without the pool's lock. */
@@ -70,8 +81,10 @@ static void turn_all_away(struct bio_list *bios, blk_status_t status)
 {
 	struct bio *bio;
 
-	while ((bio = bio_list_pop(bios)))
+	while ((bio = bio_list_pop(bios))) {
 		ioband_complete_with(ioband_io_of(bio), bio, status);
+		cond_resched();
+	}
 }
 
 /**
@@ -86,6 +99,7 @@ static void turn_all_away(struct bio_list *bios, blk_status_t status)
 void ioband_release_dying(struct ioband_pool *pool)
 {
 	struct bio_list failed = BIO_EMPTY_LIST;
+	const bool deleted = any_is_deleted(pool);
 	struct ioband_stream *stream;
 	struct ioband_group *group;
 	unsigned int left;
@@ -96,10 +110,9 @@ void ioband_release_dying(struct ioband_pool *pool)
 	     left--) {
 		group = ioband_state_next_active(pool);
 		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
-			release_dying(stream, &failed);
+			release_dying(stream, deleted, &failed);
 		ioband_throttle_check(group);
-		spin_unlock_irq(&pool->lock);
-		spin_lock_irq(&pool->lock);
+		ioband_dispatch_yield(pool);
 	}
 	spin_unlock_irq(&pool->lock);
 	turn_all_away(&failed, BLK_STS_IOERR);
@@ -130,12 +143,9 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)
 {
-	struct bio_list going = BIO_EMPTY_LIST;
-
 	if (requeue)
-		ioband_dispatch_take(stream, &going, U64_MAX, io_of_target_must_go, target);
-	ioband_dispatch_take(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
-	ioband_dispatch_now(stream->group->pool, &going);
+		ioband_dispatch_take(stream, NULL, U64_MAX, io_of_target_must_go, target);
+	ioband_dispatch_take(stream, requeue ? taken : NULL, U64_MAX, io_is_of_target, target);
 }
 
 /*
@@ -155,9 +165,7 @@ static void empty_queues(struct ioband_pool *pool, const struct ioband_target *t
 		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
 			suspend_stream(stream, target, requeue, taken);
 		ioband_throttle_wake(group);
-		spin_unlock_irq(&pool->lock);
-		cond_resched();
-		spin_lock_irq(&pool->lock);
+		ioband_dispatch_yield(pool);
 	}
 	ioband_dispatch(pool, ktime_get_ns());
 }

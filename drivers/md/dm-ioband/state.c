@@ -32,35 +32,6 @@
 #include "io.h"
 #include "limits.h"
 
-/*
- * Workqueue of the ticks of all pools.  It is unbound, and has a rescuer for memory shortage: a
- * tick handles devices that do not answer and CPUs that run no worker.
- */
-static struct workqueue_struct *tick_wq;
-
-/**
- * ioband_state_init() - allocate the workqueue of the ticks
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or -ENOMEM.
- */
-int __init ioband_state_init(void)
-{
-	tick_wq = alloc_workqueue("ioband", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	return tick_wq ? 0 : -ENOMEM;
-}
-
-/**
- * ioband_state_exit() - undo ioband_state_init(), when no pool is left
- *
- * Context: Process; may sleep.
- */
-void ioband_state_exit(void)
-{
-	destroy_workqueue(tick_wq);
-}
-
 /**
  * ioband_state_arm_tick() - schedule the pool's next tick
  * @pool: pool with active groups
@@ -69,13 +40,13 @@ void ioband_state_exit(void)
  */
 void ioband_state_arm_tick(struct ioband_pool *pool)
 {
-	queue_delayed_work(tick_wq, &pool->tick, IOBAND_TICK);
+	queue_delayed_work(ioband_dispatch_wq, &pool->tick, IOBAND_TICK);
 }
 
 /* Under the pool's lock. */
 static bool group_may_be_open(const struct ioband_group *group)
 {
-	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
+	return group->pool->state == IOBAND_OPEN && !group->pool->has_rest && !group->unindexed &&
 	       !ioband_limits_has_max(group);
 }
 
@@ -180,8 +151,8 @@ void ioband_state_share(struct ioband_pool *pool)
 
 /**
  * ioband_state_open() - enter the open state, in which only a maximum throttles bios
- * @pool: pool in the shared state; its queued bios are dispatched, except bios that wait for a
- *	maximum, a blocked device or a worker, and bios without data
+ * @pool: pool in the shared state; its queued bios are dispatched, here or soon by a work, except
+ *	bios that wait for a maximum, a blocked device or a worker, and bios without data
  * @now_ns: time
  *
  * Context: Under the pool's lock.
@@ -256,8 +227,8 @@ void ioband_state_deactivate(struct ioband_group *group)
 void ioband_state_update(struct ioband_pool *pool)
 {
 	spin_lock_irq(&pool->lock);
-	update_open(pool);
 	ioband_dispatch(pool, ktime_get_ns());
+	update_open(pool);
 	spin_unlock_irq(&pool->lock);
 }
 

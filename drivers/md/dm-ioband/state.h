@@ -7,8 +7,6 @@
 
 #include "io.h"
 
-int ioband_state_init(void);
-void ioband_state_exit(void);
 void ioband_state_arm_tick(struct ioband_pool *pool);
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns);
 bool ioband_state_is_lone(const struct ioband_pool *pool);

@@ -70,6 +70,8 @@ def probed(guest: Guest, function: str) -> Iterator[None]:
 @contextmanager
 def calls_traced(guest: Guest, *functions: str) -> Iterator[None]:
     """The trace has a line for each call of one of some functions."""
+    if not guest.exists(f"{TRACING}/set_ftrace_filter"):
+        raise UnsupportedError("this kernel does not trace functions")
     # A write sets one of them; the shell goes on with the rest.
     guest.run(f"echo {' '.join(functions)} >{TRACING}/set_ftrace_filter")
     guest.write(f"{TRACING}/buffer_size_kb", "8192")
@@ -88,3 +90,16 @@ def charged(guest: Guest) -> int:
     """What the bios in the trace were charged, added up in the guest."""
     add = "awk -F= '{ sum += $2 } END { print sum + 0 }'"
     return int(guest.run(f"grep -o ' charge=[0-9]*' {TRACING}/trace | {add}").out)
+
+
+def most_calls(guest: Guest, function: str, *takes_lock: str) -> tuple[int, int]:
+    """Calls of a function in the trace, and the most of a task since it last took a lock."""
+    script = f"""
+        / ({"|".join(takes_lock)}) / {{ since[$1] = 0 }}
+        / {function} / {{ calls++; if (++since[$1] > most) most = since[$1] }}
+        END {{ print calls + 0, most + 0 }}
+    """
+    guest.write(f"{TRACING}/tracing_on", "0")
+    calls, most = guest.run(["awk", script, f"{TRACING}/trace"]).out.split()
+    guest.write(f"{TRACING}/tracing_on", "1")
+    return int(calls), int(most)

@@ -48,8 +48,18 @@ static void split_end_io(struct bio *bio)
 		bio_endio(whole);
 }
 
+/* Let other tasks have the CPU.  A task that does not run must not keep bios in its plug. */
+static void yield_cpu(struct blk_plug *plug)
+{
+	if (likely(!need_resched()))
+		return;
+	blk_finish_plug(plug);
+	cond_resched();
+	blk_start_plug(plug);
+}
+
 /* Submit the next splits of a bio, in all @bytes.  After the last one the bio may be gone. */
-static void submit_bytes(struct ioband_io *io, u32 bytes)
+static void submit_bytes(struct ioband_io *io, u32 bytes, struct blk_plug *plug)
 {
 	struct ioband_target *target = io->target;
 	struct bio *whole = ioband_bio_of(io);
@@ -71,6 +81,7 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
 			bio->bi_opf |= REQ_NOMERGE;
 		dm_submit_bio_remap(whole, bio);
 		atomic_dec(&target->ready_ios);
+		yield_cpu(plug);
 	}
 }
 
@@ -79,13 +90,13 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
  * wait until other bios have been submitted.  As long as splits are missing, the bio stays, and
  * only this worker has it.
  */
-static void submit_splits(struct ioband_io *io)
+static void submit_splits(struct ioband_io *io, struct blk_plug *plug)
 {
 	const u32 bytes = atomic_read(&io->due_bytes);
 	const bool last = io->sent + bytes == io->bytes;
 
 	WRITE_ONCE(io->sender, current);
-	submit_bytes(io, bytes);
+	submit_bytes(io, bytes, plug);
 	if (!last && atomic_sub_return(bytes, &io->due_bytes))
 		ioband_submit_again(io);
 }
@@ -157,11 +168,12 @@ static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 	blk_start_plug(&plug);
 	llist_for_each_entry_safe(io, next, list, queued) {
 		if (io->split_bytes) {
-			submit_splits(io);
+			submit_splits(io, &plug);
 		} else {
 			io->sender = current;
 			dm_submit_bio_remap(ioband_bio_of(io), NULL);
 			atomic_dec(&target->ready_ios);
+			yield_cpu(&plug);
 		}
 	}
 	/* While they are plugged each bio has a request. */

@@ -13,7 +13,7 @@ from harness.devices import mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
 from harness.module import REPO, build_module
-from harness.tracing import TRACING, traced
+from harness.tracing import TRACING, calls_traced, most_calls, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
@@ -194,6 +194,33 @@ def test_many_children_win_no_share(ioband: Guest) -> None:
         wait_until(ioband, lambda: "/many/c0" not in dev.tree(), "the children's groups go")
     assert min(got.values()) > 10 * MIB, "too little to tell"
     assert got["/many"] / got["/one"] == pytest.approx(1, rel=0.05)
+
+
+def test_many_groups_are_looked_at_in_parts(ioband: Guest) -> None:
+    """A hold of the pool's lock is short, whatever the number of groups in a tick or a removal."""
+    children, parts = 100, 64
+    slow = {"irqmode": 2, "completion_nsec": 100_000_000, "hw_queue_depth": 128}
+    functions = ("ioband_state_next_active", "ioband_group_unindex")
+    with (
+        null_blk(ioband, **slow) as disk,
+        Cgroup(ioband, "many") as many,
+        calls_traced(ioband, *functions, "_raw_spin_lock_irq"),
+    ):
+        with Ioband(ioband, "d0", disk, mode="device+cgroup", depth=1) as dev:
+            job = ioband.start(readers(many, dev, 0, children, 1), cgroup=many.directory)
+            wait_until(ioband, lambda: dev.info().held.ios >= children - 1, "all groups hold", 60)
+            ioband.sleep(1)
+            looks, most_looks = most_calls(ioband, functions[0], "_raw_spin_lock_irq")
+            ioband.write(f"{many.directory}/cgroup.kill", "1")
+            job.wait(check=False)
+            wait_until(ioband, lambda: dev.info().inflight.ios == 0, "all bios complete")
+        hidden, most_hidden = most_calls(ioband, functions[1], "_raw_spin_lock_irq")
+        many.remove_below()
+    print(f"{looks} looks, {most_looks} in a hold; {hidden} hidden, {most_hidden} in a hold")
+    assert looks > children
+    assert most_looks <= parts
+    assert hidden > children
+    assert most_hidden <= 2
 
 
 # Tasks that are killed with 60 MiB queued in all, and start again.

@@ -614,21 +614,22 @@ void ioband_group_free_all(struct ioband_pool *pool)
 	unsigned long seq;
 
 	mutex_lock(&pool->reap);
-	spin_lock_irq(&pool->lock);
 	xa_for_each(&pool->groups, seq, group) {
+		spin_lock_irq(&pool->lock);
 		ioband_group_unindex(group);
 		ioband_stats_retire(group);
 		group->doomed = true;
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
 	}
-	spin_unlock_irq(&pool->lock);
 	synchronize_rcu();
 	/* Most children have higher numbers than their parents, so some rounds free all groups. */
 	while (!xa_empty(&pool->groups)) {
 		xa_for_each(&pool->groups, seq, group) {
 			ioband_stats_drop(group);
 			sweep_free(group);
+			cond_resched();
 		}
-		cond_resched();
 	}
 	mutex_unlock(&pool->reap);
 }

@@ -51,6 +51,9 @@
 /* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
+/* Most groups at which a tick of the shared state looks. */
+#define IOBAND_SCAN_GROUPS	64U
+
 /* Interval of the scan for queued bios of dying tasks, and for deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
@@ -108,18 +111,25 @@ static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 /*
  * In the shared state every bio takes the lock and sets @touched.  But bios of the open state may
  * still be in flight, and their submitters wait for them.  So the CPUs' counters of a group that
- * seems idle are read.  Under the pool's lock.
+ * seems idle are read, and the lock is dropped after each.  A tick looks at some of the groups, the
+ * next tick at others: with 1000 groups an idle one competes for up to 0.3 s.  Under the walk mutex
+ * and the pool's lock.
  */
-static void scan_shared(struct ioband_pool *pool, u64 now_ns)
+static void scan_shared(struct ioband_pool *pool)
 {
-	struct ioband_group *group, *next;
+	struct ioband_group *group;
+	unsigned int left;
 
-	list_for_each_entry_safe(group, next, &pool->active, active) {
-		const bool held = ioband_group_held_ios(group);
+	for (left = min(pool->nr_active, IOBAND_SCAN_GROUPS); left && !list_empty(&pool->active);
+	     left--) {
+		bool busy;
 
-		note_progress(group, held || group->touched || ioband_stats_in_use(group),
-			      now_ns);
+		group = ioband_state_next_active(pool);
+		busy = ioband_group_held_ios(group) || group->touched;
+		note_progress(group, busy || ioband_stats_in_use(group), ktime_get_ns());
 		group->touched = false;
+		if (!busy)
+			ioband_dispatch_yield(pool);
 	}
 }
 
@@ -320,9 +330,9 @@ static void tick_shared(struct ioband_pool *pool)
 		spin_lock_irq(&pool->lock);
 		note_open(pool, sum.open, ktime_get_ns());
 	}
+	ioband_gather_tick(pool, ktime_get_ns());
+	scan_shared(pool);
 	now_ns = ktime_get_ns();
-	ioband_gather_tick(pool, now_ns);
-	scan_shared(pool, now_ns);
 	if (pool->nr_active > 1)
 		ioband_latency_look(&pool->core, now_ns);
 	else	/* no other group could be throttled */
@@ -551,12 +561,19 @@ static void member_free(struct ioband_member *member)
 	list_del(&member->members);
 	list_del(&member->stall_dev.stall_devs);
 	pool->nr_members--;
-	for (kind = 0; kind < IOBAND_NR_KEYED; kind++)
-		xa_for_each(&member->scope.index[kind], id, group)
-			ioband_group_unindex(group);
 	if (member->scope.group)
 		ioband_group_unindex(member->scope.group);
 	spin_unlock_irq(&pool->lock);
+	mutex_lock(&pool->reap);	/* the sweep frees no group meanwhile */
+	for (kind = 0; kind < IOBAND_NR_KEYED; kind++) {
+		xa_for_each(&member->scope.index[kind], id, group) {
+			spin_lock_irq(&pool->lock);
+			ioband_group_unindex(group);
+			spin_unlock_irq(&pool->lock);
+			cond_resched();
+		}
+	}
+	mutex_unlock(&pool->reap);
 	schedule_delayed_work(&pool->sweep, 0);
 	kfree(member);
 }

@@ -790,33 +790,53 @@ print(number, longest)
 """
 
 
+# Cut one file after the other.
+CUT = """
+import os, sys
+for number in range(int(sys.argv[2])):
+    os.truncate(f"{sys.argv[1]}/f{number}", 5000)
+"""
+
+
+@pytest.mark.guest(icount=True)
 def test_read_in_a_transaction_delays_no_fsync(ioband: Guest) -> None:
-    """A truncate of ext4 reads the last block of its file in a transaction."""
+    """A truncate of ext4 reads the last block of its file in a transaction.
+
+    A task that truncates file after file exceeds the maximum of its group by no more than 5 s.
+    """
     guest = ioband
-    files = 4
+    files, rbps = 800, 1 << 15
     with (
         two_devices(guest) as (device, other),
         two_groups(guest) as (low, high),
         mounted(guest, device.path) as point,
     ):
-        guest.run(f"cd {point} && for n in {{1..{files}}}; do head -c 8192 /dev/zero >f$n; done")
-        guest.run(f"umount {point} && mount {device.path} {point}")  # nothing is cached
+        guest.run(f"cd {point} && head -c 8192 /dev/zero | tee f{{0..{files - 1}}} >/dev/null")
+        guest.run(f"umount {point} && mount {device.path} {point}")  # no data is cached
+        # A task that reads an inode locks the directory, and is held.
+        guest.run(f"ls -l {point}")
         device.set_weight(low, 1)
-        device.set_max(low, rbps=1 << 16)
+        device.set_max(low, rbps=rbps)
         load = start_fio(low, other.path, iodepth=256, time_based=1, runtime=600)
-        wait_until_held(device, 200)  # a read of the group waits for 12 s behind these
-        before = device.io()["/a"].read
-        syncs = high.start(["python3", "-c", SYNC, point, "8"])
+        wait_until_held(device, 200)  # a read of the group waits for 24 s behind these
+        syncs = high.start(["python3", "-c", SYNC, point, "12"])
         guest.sleep(1)
-        cut = low.start(f"for n in {{1..{files}}}; do truncate -s 5000 {point}/f$n; done")
+        before, begun_ms = device.io()["/a"].read, guest.now_ms()
+        cut = low.start(["python3", "-c", CUT, point, str(files)])
         number, longest = syncs.wait(120).out.split()
-        cut.wait(60)
-        held = device.io()["/a"].read.held - before.held
+        after, seconds = device.io()["/a"].read, (guest.now_ms() - begun_ms) / 1000
+        read = after.bytes - before.bytes
+        print(f"{number} files, {float(longest):.3f} s for one")
+        print(f"{read} bytes read in {seconds:.1f} s")
+        assert cut.poll() is None, "it has files left"
+        cut.kill()
+        assert cut.wait(5, check=False).rc == -9
+        held = device.info().held.ios
         end(load)
-    print(f"{number} files, {float(longest):.2f} s for one")
-    assert held > 0, "the maximum holds other reads"
+    assert held >= 200, "the maximum holds other reads"
     assert int(number) > 8
-    assert float(longest) < 3
+    assert float(longest) < 1
+    assert rbps * 7 < read < rbps * (seconds + 6), "beyond a debt, and within the maximum"
 
 
 # The flags of a bio or states of its task (urgent.c), and whether the bio is queued: in a group
@@ -827,7 +847,6 @@ URGENCY = {
     "read thread": (True, True),
     "read meta": (False, True),
     "read prio": (False, True),
-    "read journal": (False, True),
     "write journal": (True, True),
     "read killed": (False, True),
     "write killed": (False, True),
@@ -840,6 +859,10 @@ URGENCY = {
     "read reclaim": (False, False),
     "write reclaim": (False, False),
     "read victim": (False, False),
+    "read journal": (False, False),
+    "read meta journal": (False, False),
+    "read meta nofs": (False, False),
+    "read nofs": (True, True),
 }
 OWED_MIB = 56  # of 64, the limit of a debt; above 32 the debt is large
 
@@ -904,6 +927,35 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
             job.wait()
     assert codes == ["137" if "killed" in words else "0" for words in URGENCY]
     assert {words: (first[words], then[words]) for words in URGENCY} == URGENCY
+
+
+@pytest.mark.parametrize(
+    ("words", "sleeps"), [("write direct", True), ("write direct journal", False)]
+)
+def test_no_task_waits_for_room_in_a_transaction(
+    ioband: Guest, urgent: str, words: str, sleeps: bool
+) -> None:
+    """Other tasks would wait for the end of the transaction."""
+    guest = ioband
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d0", disk) as dev,
+        Cgroup(guest, "full") as full,
+    ):
+        dev.set_max(full, rbps=1, wbps=1)
+        full.run(["dd", "if=/dev/zero", f"of={dev.path}", "bs=4k", "count=1", "oflag=direct"])
+        load = start_fio(full, dev.path, iodepth=1200, **ENDLESS)
+        wait_until_held(dev, HELD_IOS_MAX)
+        job = full.start(["sh", "-c", f"echo {dev.path} 4 {words} >{urgent}"])
+        stack = f"/proc/{job.pid}/stack"
+        wait_until(guest, lambda: "submit_bio_wait" in guest.read(stack), "it has come")
+        guest.sleep(0.2)
+        slept_in = guest.read(stack)
+        dev.set_max(full)
+        job.wait()
+        end(load)
+    assert "submit_bio_wait" in slept_in
+    assert ("ioband_throttle_wait" in slept_in) == sleeps
 
 
 @pytest.fixture

@@ -31,15 +31,17 @@
  * ioband_admit_urgency() - the urgency of a bio
  * @bio: bio of the current task
  *
- * Some bios delay other tasks: swap, memory reclaim, and metadata of a file system.  They are
- * dispatched at once.  Metadata that a task reads for itself, reads in a transaction of a file
- * system, and bios of a dying task, are dispatched at once as well, but only up to a debt.
- * Otherwise a group with no other I/O would get the whole device.  Discards may occupy the device
- * for long.  Discards of a dying task wait for their turn.  Discards that the system waits for are
- * dispatched out of turn, split by split.
+ * Some bios delay other tasks: swap, memory reclaim, metadata of a file system, and reads in one of
+ * its transactions.  They are dispatched at once, and the task pays later (debt.c).  Metadata that
+ * a task reads for itself, and bios of a dying task, are dispatched at once as well, but only up to
+ * a debt.  Otherwise a group with no other I/O would get the whole device.  Discards may occupy the
+ * device for long.  Discards of a dying task wait for their turn.  Discards that the system waits
+ * for are dispatched out of turn, split by split.
  *
  * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
  * So with ext4 a truncate that reads the last block of its file delays the whole file system.
+ * Newer xfs marks a transaction by PF_MEMALLOC_NOFS alone, which read-ahead of data has as well.
+ * But in its transactions xfs reads only metadata.
  *
  * Without memory, queued bios would use up the reserve of clones, for which all bios of the device
  * wait.  So while half of it is in use, bios are dispatched at once.
@@ -55,10 +57,12 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
 	    tsk_is_oom_victim(current) || ioband_throttle_reserve_is_low(bio))
 		return IOBAND_AT_ONCE;
-	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
+	if (marked && (op_is_write(bio_op(bio)) ||
+		       current->flags & (PF_KTHREAD | PF_MEMALLOC_NOFS)))
 		return IOBAND_AT_ONCE;
-	if (marked || (current->journal_info && bio_op(bio) == REQ_OP_READ) ||
-	    ioband_throttle_task_is_dying(current))
+	if (current->journal_info && bio_op(bio) == REQ_OP_READ)
+		return IOBAND_AT_ONCE;
+	if (marked || ioband_throttle_task_is_dying(current))
 		return ioband_io_has_no_data(bio) ? IOBAND_IN_TURN : IOBAND_AS_DEBT;
 	return IOBAND_IN_TURN;
 }

@@ -31,11 +31,11 @@
  * ioband_blkcg_may_wait() - may the submitter sleep for its group
  * @bio: bio of the current task
  *
- * The submitter may sleep for reads and direct writes.  It may also sleep for discards and for
- * writing zeroes, of which the block layer makes thousands of bios, unless it is in a transaction
- * of a file system.  Other tasks may wait for such a transaction, or for its locks, as for
- * writeback.  (Zeroes are known by the zero page.  A kernel with a permanent huge zero page, which
- * only some own builds have, uses another page.)
+ * The submitter may sleep for reads and direct writes, unless it is in a transaction of a file
+ * system.  It may also sleep for discards and for writing zeroes, of which the block layer makes
+ * thousands of bios, unless it holds locks of a file system.  Other tasks may wait for such a
+ * transaction, or for the locks, as for writeback.  (Zeroes are known by the zero page.  A kernel
+ * with a permanent huge zero page, which only some own builds have, uses another page.)
  *
  * Context: Process, of the submitter.
  *
@@ -43,14 +43,13 @@
  */
 bool ioband_blkcg_may_wait(struct bio *bio)
 {
-	if (current->flags & PF_KTHREAD)
+	if (current->flags & PF_KTHREAD || current->journal_info)
 		return false;
 	if (ioband_blkcg_is_direct(bio))
 		return true;
 	if (bio_has_data(bio) && bio_page(bio) != ZERO_PAGE(0))
 		return false;
-	return !current->journal_info &&
-	       !(current->flags & (PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO));
+	return !(current->flags & (PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO));
 }
 
 #ifdef CONFIG_CGROUP_WRITEBACK

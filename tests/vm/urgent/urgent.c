@@ -25,6 +25,7 @@ enum how {
 	VICTIM	= 1 << 2,	/* the OOM killer has chosen it */
 	THREAD	= 1 << 3,	/* a kernel thread submits for it */
 	JOURNAL	= 1 << 4,	/* it is in a transaction of a file system */
+	NOFS	= 1 << 5,	/* memory reclaim must not enter file systems */
 };
 
 static const struct {
@@ -37,11 +38,13 @@ static const struct {
 	{ "meta", REQ_META, 0 },
 	{ "prio", REQ_PRIO, 0 },
 	{ "swap", REQ_SWAP, 0 },
+	{ "direct", REQ_SYNC | REQ_IDLE, 0 },
 	{ "reclaim", 0, RECLAIM },
 	{ "killed", 0, KILLED },
 	{ "victim", 0, VICTIM },
 	{ "thread", 0, THREAD },
 	{ "journal", 0, JOURNAL },
+	{ "nofs", 0, NOFS },
 };
 
 struct order {
@@ -100,11 +103,10 @@ static int submit(struct bio *bio, unsigned int how)
 		return submit_by_thread(bio);
 	if (how & JOURNAL)
 		return submit_in_transaction(bio);
-	if (!(how & RECLAIM))
-		return submit_bio_wait(bio);
-	flags = memalloc_noreclaim_save();
+	flags = current->flags;
+	current->flags |= (how & RECLAIM ? PF_MEMALLOC : 0) | (how & NOFS ? PF_MEMALLOC_NOFS : 0);
 	ret = submit_bio_wait(bio);
-	memalloc_noreclaim_restore(flags);
+	current_restore_flags(flags, PF_MEMALLOC | PF_MEMALLOC_NOFS);
 	return ret;
 }
 

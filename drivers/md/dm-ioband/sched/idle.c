@@ -35,9 +35,9 @@
  *	the second counts: each bio of b costs two seeks, or 16 ms.
  *
  * Bios on which other tasks depend are dispatched at once, as for any entity, except reads of
- * metadata by a task for itself.  A maximum applies as to any entity.  A minimum at or below an
- * entity of the class is kept only while the entity is served.  A latency target there holds back
- * no other entity, as the siblings are the reason by intention.
+ * metadata by a task for itself, outside a transaction.  A maximum applies as to any entity.  A
+ * minimum at or below an entity of the class is kept only while the entity is served.  A latency
+ * target there holds back no other entity, as the siblings are the reason by intention.
  */
 #include "idle.h"
 

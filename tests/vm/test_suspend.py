@@ -929,6 +929,41 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
     assert {words: (first[words], then[words]) for words in URGENCY} == URGENCY
 
 
+# Submits several bios in one system call, and prints how long it takes.
+IN_ONE_CALL = """
+import os, sys, time
+urgent = os.open(sys.argv[1], os.O_WRONLY)
+begin = time.monotonic()
+os.writev(urgent, [order.encode() for order in sys.argv[2:]])
+print(time.monotonic() - begin)
+"""
+
+
+@pytest.mark.guest(icount=True)
+@pytest.mark.parametrize("last", ["read", "other pool"])
+def test_a_task_pays_for_all_that_it_owes(ioband: Guest, urgent: str, last: str) -> None:
+    """Its last bio is small, and of another pool or direction, for which it owes less."""
+    guest = ioband
+    with (
+        null_blk(guest) as disk,
+        null_blk(guest, "nullb1") as other_disk,
+        Ioband(guest, "d0", disk) as device,
+        Ioband(guest, "d1", other_disk, pool="other") as other,
+        Cgroup(guest, "c") as group,
+    ):
+        for each in (device, other):
+            # The group and its counters must exist.
+            group.run(["dd", f"if={each.path}", "of=/dev/null", "count=1", "iflag=direct"])
+        device.set_max(group, wbps=1 << 20, rbps=1 << 12)
+        other.set_max(group, wbps=1 << 12)
+        small = f"{device.path} 24 read" if last == "read" else f"{other.path} 24 write"
+        orders = [*[f"{device.path} 1024 write swap"] * 9, f"{small} swap"]  # for 9 s, and for 6
+        script = ["python3", "-c", IN_ONE_CALL, urgent, *orders]
+        seconds = float(group.run(script).out)
+    print(f"{seconds:.2f} s")
+    assert 3.5 < seconds < 5.5
+
+
 @pytest.mark.parametrize(
     ("words", "sleeps"), [("write direct", True), ("write direct journal", False)]
 )

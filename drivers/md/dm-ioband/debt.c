@@ -12,7 +12,8 @@
  * debt, or until no sibling has bios.  It sleeps for a second for each MiB at most, and for
  * IOBAND_DEBT_WAIT.  After the first second, a signal ends the sleep.
  *
- * The same holds for a group of the class idle while others are active.
+ * The same holds for a group of the class idle while others are active.  A task may owe for several
+ * groups, as with two swap devices in two pools, and for reads and writes.  All of it counts.
  *
  * If the group is far ahead of a maximum, the task sleeps until it is not, whatever the size of the
  * bio: a bio that is held waits longer.
@@ -49,21 +50,21 @@
 #define IOBAND_DEBT_WAIT	(64L * HZ)
 
 /**
- * struct debtor - a task that has to sleep
- * @work: runs on the task's way to user space
+ * struct debtor - a task that has to sleep for a group
+ * @work: of the task's first: runs on the task's way to user space
  * @node: link in @debtors, by the task
  * @task: the task
  * @group: its group; NULL after the group was freed
  * @bytes: size of its bios out of turn for @group
- * @dir: direction of the latest
+ * @dirs: their directions, a bit for each
  */
 struct debtor {
 	struct callback_head work;
 	struct hlist_node node;
-	struct task_struct *task;
+	const struct task_struct *task;
 	struct ioband_group *group;
 	u64 bytes;
-	enum ioband_dir dir;
+	unsigned int dirs;
 };
 
 /* Protects the following, and the groups in the table; taken before a pool's lock. */
@@ -72,16 +73,18 @@ static DEFINE_HASHTABLE(debtors, 8);
 static bool had_debtors;
 
 /* Without @siblings, a debt to these does not count.  Under the pool's lock. */
-static bool is_due(const struct ioband_group *group, enum ioband_dir dir, bool siblings, u64 now_ns)
+static bool is_due(const struct ioband_group *group, unsigned int dirs, bool siblings, u64 now_ns)
 {
 	const struct ioband_leaf *leaf = &group->own.leaf;
 	struct ioband_pool *pool = group->pool;
+	bool is = siblings && ioband_tree_is_in_debt(leaf, true);
+	enum ioband_dir dir;
 
-	if (!(siblings && ioband_tree_is_in_debt(leaf, true)) &&
-	    !ioband_max_is_far_ahead(&pool->core, leaf, dir, now_ns))
-		return false;
-	pool->owed_ns = now_ns;
-	return true;
+	for (dir = 0; dir < IOBAND_NR_DIRS && !is; dir++)
+		is = dirs & BIT(dir) && ioband_max_is_far_ahead(&pool->core, leaf, dir, now_ns);
+	if (is)
+		pool->owed_ns = now_ns;
+	return is;
 }
 
 /* Does the current task pay for the bio?  In the modes by cgroup only for its own group's. */
@@ -113,51 +116,73 @@ static bool is_of_task(const struct ioband_io *io)
  */
 bool ioband_debt_is_due(const struct ioband_io *io, u64 now_ns)
 {
-	return unlikely(is_due(io->group, io->bill.dir, true, now_ns)) && is_of_task(io);
+	return unlikely(is_due(io->group, BIT(io->bill.dir), true, now_ns)) && is_of_task(io);
 }
 
-/* Under the lock. */
-static struct debtor *find(const struct task_struct *task)
+/* The current task's entry for a group, or without one any.  Under the lock. */
+static struct debtor *find(const struct ioband_group *group)
 {
 	struct debtor *debtor;
 
-	hash_for_each_possible(debtors, debtor, node, (unsigned long)task)
-		if (debtor->task == task)
+	hash_for_each_possible(debtors, debtor, node, (unsigned long)current)
+		if (debtor->task == current && (!group || debtor->group == group))
 			return debtor;
 	return NULL;
 }
 
-static bool owes(const struct debtor *debtor, bool siblings)
+/* Jiffies for which a task sleeps for a debt to siblings at most. */
+static long for_siblings(const struct debtor *debtor)
 {
-	struct ioband_group *group;
-	bool is = false;
-
-	spin_lock_irq(&debtors_lock);
-	group = debtor->group;
-	if (group) {
-		spin_lock(&group->pool->lock);
-		is = is_due(group, debtor->dir, siblings, ktime_get_ns());
-		spin_unlock(&group->pool->lock);
-	}
-	spin_unlock_irq(&debtors_lock);
-	return is;
+	return min_t(u64, DIV_ROUND_UP_ULL(debtor->bytes * HZ, 1 << 20), IOBAND_DEBT_WAIT);
 }
 
-static void end(struct debtor *debtor)
+/*
+ * How long may the current task have to sleep yet, after @slept jiffies?  All its debts are looked
+ * at, so that all their pools stay shared.
+ */
+static long left_to_sleep(long slept)
 {
+	struct debtor *debtor;
+	long left = 0;
+
 	spin_lock_irq(&debtors_lock);
-	hash_del(&debtor->node);
+	hash_for_each_possible(debtors, debtor, node, (unsigned long)current) {
+		const bool siblings = slept < for_siblings(debtor);
+		const long most = siblings ? for_siblings(debtor) : IOBAND_DEBT_WAIT;
+		bool is;
+
+		if (debtor->task != current || !debtor->group)
+			continue;
+		spin_lock(&debtor->group->pool->lock);
+		is = is_due(debtor->group, debtor->dirs, siblings, ktime_get_ns());
+		spin_unlock(&debtor->group->pool->lock);
+		if (is)
+			left = max(left, most - slept);
+	}
 	spin_unlock_irq(&debtors_lock);
-	kfree(debtor);
+	return left;
+}
+
+/* The current task owes no longer. */
+static void end(void)
+{
+	struct hlist_node *next;
+	struct debtor *debtor;
+
+	spin_lock_irq(&debtors_lock);
+	hash_for_each_possible_safe(debtors, debtor, next, node, (unsigned long)current) {
+		if (debtor->task != current)
+			continue;
+		hash_del(&debtor->node);
+		kfree(debtor);
+	}
+	spin_unlock_irq(&debtors_lock);
 	module_put(THIS_MODULE);
 }
 
 static void sleep_for_debt(struct callback_head *work)
 {
-	struct debtor *debtor = container_of(work, struct debtor, work);
-	const long for_siblings = min_t(u64, DIV_ROUND_UP_ULL(debtor->bytes * HZ, 1 << 20),
-					IOBAND_DEBT_WAIT);
-	long slept = 0, step = IOBAND_TICK;
+	long slept = 0, step = IOBAND_TICK, left;
 
 	/*
 	 * The latest work runs first.  Other tasks may wait for earlier work of this one, as for
@@ -165,18 +190,15 @@ static void sleep_for_debt(struct callback_head *work)
 	 */
 	if (work->next && !task_work_add(current, work, TWA_RESUME))
 		return;
-	while (slept < IOBAND_DEBT_WAIT && !(current->flags & PF_EXITING) &&
-	       !fatal_signal_pending(current) && (slept < HZ || !signal_pending(current)) &&
-	       owes(debtor, slept < for_siblings)) {
-		const long most = slept < for_siblings ? for_siblings : IOBAND_DEBT_WAIT;
-		const long now = min(step, most - slept);
-
+	while (!(current->flags & PF_EXITING) && !fatal_signal_pending(current) &&
+	       (slept < HZ || !signal_pending(current)) && (left = left_to_sleep(slept)) > 0) {
+		left = min(step, left);
 		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
-		io_schedule_timeout(now);
-		slept += now;
+		io_schedule_timeout(left);
+		slept += left;
 		step = min(2 * step, IOBAND_DEBT_LOOK);
 	}
-	end(debtor);
+	end();
 }
 
 /**
@@ -189,33 +211,32 @@ static void sleep_for_debt(struct callback_head *work)
  */
 void ioband_debt_delay(const struct ioband_io *io)
 {
-	struct debtor *debtor, *fresh = NULL;
+	struct debtor *debtor;
+	bool first = false;
 
 	spin_lock_irq(&debtors_lock);
-	debtor = find(current);
+	debtor = find(io->group);
 	if (!debtor) {
-		fresh = kzalloc(sizeof(*fresh), IOBAND_GFP);
-		debtor = fresh;
-	}
-	if (fresh) {
-		had_debtors = true;
-		fresh->task = current;
-		hash_add(debtors, &fresh->node, (unsigned long)current);
+		debtor = kzalloc(sizeof(*debtor), IOBAND_GFP);
+		first = debtor && !find(NULL);
+		if (debtor) {
+			had_debtors = true;
+			debtor->task = current;
+			debtor->group = io->group;
+			hash_add(debtors, &debtor->node, (unsigned long)current);
+		}
 	}
 	if (debtor) {
-		if (debtor->group != io->group)
-			debtor->bytes = 0;
-		debtor->group = io->group;
 		debtor->bytes += io->bytes;
-		debtor->dir = io->bill.dir;
+		debtor->dirs |= BIT(io->bill.dir);
 	}
 	spin_unlock_irq(&debtors_lock);
-	if (!fresh)
+	if (!first)
 		return;
 	__module_get(THIS_MODULE);
-	init_task_work(&fresh->work, sleep_for_debt);
-	if (task_work_add(current, &fresh->work, TWA_RESUME))
-		end(fresh);
+	init_task_work(&debtor->work, sleep_for_debt);
+	if (task_work_add(current, &debtor->work, TWA_RESUME))
+		end();
 }
 
 /**

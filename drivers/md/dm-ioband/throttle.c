@@ -366,10 +366,16 @@ static bool sleep_for_a_while(const struct ioband_waiter *waiter, unsigned int s
  */
 void ioband_throttle_wait_flusher(struct ioband_waiter *waiter)
 {
-	/* A mistake is harmless: little may be queued again by now. */
-	if (!sleep_for_a_while(waiter, TASK_UNINTERRUPTIBLE, IOBAND_FLUSHER_WAIT))
-		WRITE_ONCE(waiter->group->flusher_has_waited, true);
-	finish_wait(&waiter->group->waiters, &waiter->entry);
+	struct ioband_group *group = waiter->group;
+
+	if (!sleep_for_a_while(waiter, TASK_UNINTERRUPTIBLE, IOBAND_FLUSHER_WAIT)) {
+		spin_lock_irq(&group->pool->lock);
+		/* If little is queued by now, there is no later moment that ends it. */
+		if (group->held_of_flushers > IOBAND_THROTTLE_FLUSHER / 2)
+			WRITE_ONCE(group->flusher_has_waited, true);
+		spin_unlock_irq(&group->pool->lock);
+	}
+	finish_wait(&group->waiters, &waiter->entry);
 	ioband_stats_unpin(waiter->stats);
 }
 

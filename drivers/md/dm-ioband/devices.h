@@ -59,7 +59,7 @@ enum ioband_no_data {
  * @scope: groups below the device's own; its @group is NULL while none is needed
  * @swap_bytes: bytes of writes to swap in flight; on a cache line that other bios do not read
  * @swap_waiters: submitters of more of them, until fewer are in flight
- * @swap_has_waited: one slept for the longest time, and none sleeps until few are in flight
+ * @swap_moved: when one last completed, or was the first in flight; in jiffies
  */
 struct ioband_member {
 	struct ioband_pool *pool;
@@ -75,7 +75,7 @@ struct ioband_member {
 	struct ioband_scope scope;
 	atomic_long_t swap_bytes ____cacheline_aligned_in_smp;
 	wait_queue_head_t swap_waiters;
-	bool swap_has_waited;
+	unsigned long swap_moved;
 };
 
 /**

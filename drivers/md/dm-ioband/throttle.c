@@ -38,10 +38,11 @@
  * MiB of them at once, and the device completes these before the next read of another group.  So a
  * task sleeps before it submits more while many are in flight on the mapped device.  Without ioband
  * it would sleep likewise, for a request of the device.  It waits for the device, whatever the
- * weights and maxima, and for a second at most.  The bound is IOBAND_SWAP_IO for each slot of the
- * in-flight limit, or the bytes of the other bios in flight, if these are more.  So reclaim has
- * half of the device beside large bios.  For a lone group the bound is IOBAND_SWAP_MAX at least.
- * Larger bios arrive in splits.  Writes to swap do not use up the limit.
+ * weights and maxima, but not for a device that completes none for IOBAND_SWAP_WAIT.  The bound is
+ * IOBAND_SWAP_IO for each slot of the in-flight limit, or the bytes of the other bios in flight, if
+ * these are more.  So reclaim has half of the device beside large bios.  For a lone group the bound
+ * is IOBAND_SWAP_MAX at least.  Larger bios arrive in splits.  Writes to swap do not use up the
+ * limit.
  *
  *	25 MB/s, limit 4; a task swaps out 16 MiB, another one reads 4 KiB at a time
  *	no bound:	up to 16 MiB in front of each read: 640 ms
@@ -88,7 +89,10 @@
 /* Most of it by slots; half of it is 130 us at 2 GB/s, longer than it takes to wake a task. */
 #define IOBAND_SWAP_MAX		(512U << 10)
 
-/* Longest sleep of a submitter of swap, for a device that hangs. */
+/*
+ * A device that completes no write to swap for so long hangs, or a policy below delays one group.
+ * With many tasks, each may wait for longer: for those before it.
+ */
 #define IOBAND_SWAP_WAIT	HZ
 
 /* The size that a bio counts as: bounded if it transfers no data. */
@@ -233,12 +237,19 @@ static bool swap_is_low(const struct ioband_target *target)
 	return atomic_long_read(&target->member->swap_bytes) <= swap_bound(target->pool) / 2;
 }
 
+/* Has no write to swap completed for long, with some in flight? */
+static bool swap_hangs(const struct ioband_target *target)
+{
+	return time_after_eq(jiffies,
+			     READ_ONCE(target->member->swap_moved) + IOBAND_SWAP_WAIT);
+}
+
 /* The group is below its bound, or as many bios have left the queue as were there. */
 static bool may_go_on(const struct ioband_waiter *waiter)
 {
 	if (!waiter->group)
 		return swap_is_low(waiter->target) || must_go_on(waiter) ||
-		       READ_ONCE(waiter->target->member->swap_has_waited);
+		       swap_hangs(waiter->target);
 	if (waiter->flusher)
 		return READ_ONCE(waiter->group->held_of_flushers) <= IOBAND_THROTTLE_FLUSHER / 2 ||
 		       must_go_on(waiter);
@@ -414,8 +425,11 @@ void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying)
  */
 void ioband_throttle_add_swap(struct ioband_io *io)
 {
+	struct ioband_member *member = io->target->member;
+
 	io->swap = true;
-	atomic_long_add(io->bytes, &io->target->member->swap_bytes);
+	if (atomic_long_add_return(io->bytes, &member->swap_bytes) == io->bytes)
+		WRITE_ONCE(member->swap_moved, jiffies);
 }
 
 /**
@@ -432,9 +446,8 @@ void ioband_throttle_remove_swap(struct ioband_io *io)
 
 	if (!io->swap)
 		return;
+	WRITE_ONCE(member->swap_moved, jiffies);
 	atomic_long_sub(io->bytes, &member->swap_bytes);
-	if (unlikely(READ_ONCE(member->swap_has_waited)) && swap_is_low(io->target))
-		WRITE_ONCE(member->swap_has_waited, false);
 	/* The barrier in wq_has_sleeper() pairs with that in set_current_state(). */
 	if (wq_has_sleeper(&member->swap_waiters) && swap_is_low(io->target))
 		wake_up(&member->swap_waiters);
@@ -453,9 +466,8 @@ static bool may_wait_for_swap(const struct bio *bio)
  * @bio: clone, which is not counted yet
  *
  * The task sleeps while much swap is in flight on the mapped device.  It does not sleep if it is
- * killed, submits for others, has a journal's transaction open, or clones run short.  After
- * IOBAND_SWAP_WAIT it goes on, and no task sleeps until little swap is in flight: the device, or a
- * policy below, may be slow for one group only.
+ * killed, submits for others, has a journal's transaction open, or clones run short.  Once none has
+ * completed for IOBAND_SWAP_WAIT, no task sleeps until one does.
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
  * ioband_enter_throttle().
@@ -471,8 +483,7 @@ u32 ioband_throttle_wait_swap(struct ioband_target *target, struct bio *bio)
 	if (atomic_long_read(&member->swap_bytes) >= bound && may_wait_for_swap(bio)) {
 		init_waiter(&waiter, target);
 		add_wait_queue_exclusive(&member->swap_waiters, &waiter.entry);
-		if (!sleep_for_a_while(&waiter, TASK_KILLABLE, IOBAND_SWAP_WAIT))
-			WRITE_ONCE(member->swap_has_waited, true);
+		sleep_for_a_while(&waiter, TASK_KILLABLE, MAX_SCHEDULE_TIMEOUT);
 		finish_wait(&member->swap_waiters, &waiter.entry);
 	}
 	return rounddown_pow_of_two(min_t(u64, bound, IOBAND_SPLIT_MAX));

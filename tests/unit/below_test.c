@@ -433,12 +433,14 @@ static void a_minimum_of_others_hides_no_flow(void **state)
 static void a_minimum_stops_no_probe(void **state)
 {
 	static const struct ioband_rates rates = { .ios = { 5 } };
+	struct scene_group *idle;
 	struct ioband_min minimum;
 
 	(void)state;
 	setup("volume64", SIM_FIXED, &deep, &deep);
+	idle = scene_add_leaf(&scene, SCENE_ROOT, 100);
 	ioband_min_init(&minimum);
-	ioband_min_set(&scene.pool.core, &b->sim.leaf.ent, &minimum, &rates, 0, 0);
+	ioband_min_set(&scene.pool.core, &idle->sim.leaf.ent, &minimum, &rates, 0, 0);
 	delay.interval_ns = 100 * SECOND;
 	scene_run(&scene, 2 * SETTLE_NS);
 	assert_true(rate(b, SECOND) > 10000);

@@ -56,7 +56,12 @@ CORE = [
     ),
     Mutant("promised-uncounted", "flow_count_min(core, leaf, bill->dir, 1);", ";"),
     Mutant("promised-for-ever", "flow_count_min(core, leaf, bill->dir, -1);", ";"),
-    Mutant("never-masked", "core->masked_ios = core->min_ios;", ";"),
+    Mutant("never-masked", "core->masked_ios = max(core->masked_ios, core->min_ios);", ";"),
+    Mutant(
+        "no-probe-beside-minima",
+        "return ioband_below_probe(core);\n		open",
+        "return NULL;\n		open",
+    ),
     Mutant("always-weighed", "by_weight &= ent != core->min_ent;", ""),
     Mutant("never-weighed", "			ent->parent->by_weight_ns = now_ns;", "			;"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
@@ -708,7 +713,7 @@ MIN = [
     Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
     Mutant(
         "searches-on",
-        "core->late |= minimum->trial.trying && !minimum->trial.wide;",
+        "	core->late |= tries;\n	core->min_tries += tries - minimum->tries;\n",
         "",
     ),
     Mutant("not-later", "late_part(core, late_ns, IOBAND_MIN_WIDER)", "0"),
@@ -909,7 +914,7 @@ MAX = [
 
 DEPTH = [
     Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
-    Mutant("wants-nothing", "s64 wanted = gain_wanted(depth->try)", "s64 wanted = -100"),
+    Mutant("wants-nothing", "s64 wanted = gain_wanted(depth->try, trial)", "s64 wanted = -100"),
     Mutant(
         "winner-swapped",
         "gain->sum > trial->pairs * wanted",

@@ -251,13 +251,15 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	pool->sample.peak_ios = pool->peak_ios;
 	pool->sample.min_ios = pool->core.masked_ios;
 	pool->core.masked_ios = 0;
+	pool->sample.no_effect = pool->core.others_have_one;
+	pool->core.others_have_one = false;
 	learn_rate(pool);
 	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*
 	 * Discard the sample if the limit had no effect (@late), was reduced or that of a lone
 	 * group, or if a device has been silent.  No trial lasts as long as a discard.
 	 */
-	if (pool->core.late || reduced || lone || pool->was_lone ||
+	if (pool->core.late || pool->core.min_tries || reduced || lone || pool->was_lone ||
 	    pool->stall.silent_ns > pool->sampled_ns ||
 	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);

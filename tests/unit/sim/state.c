@@ -146,8 +146,10 @@ static void state_learn(struct sim_pool *pool, bool reduced)
 	pool->tick.quiet_ns = pool->clock->now_ns - pool->done_ns;
 	pool->tick.min_ios = pool->core.masked_ios;
 	pool->core.masked_ios = 0;
+	pool->tick.no_effect = pool->core.others_have_one;
+	pool->core.others_have_one = false;
 	ioband_lone_tick(&pool->lone, &pool->tick, pool->nr_active > 1, pool->clock->now_ns);
-	if (pool->core.late || reduced || lone || pool->was_lone ||
+	if (pool->core.late || pool->core.min_tries || reduced || lone || pool->was_lone ||
 	    pool->stall.silent_ns > pool->sampled_ns)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)

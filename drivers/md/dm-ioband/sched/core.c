@@ -564,8 +564,8 @@ bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 	core_launch(core, leaf, bill, true, now_ns);
 	if (unlikely(for_min))
 		flow_count_min(core, leaf, bill->dir, 1);
-	if (unlikely(core->min_ios > core->masked_ios) && !for_min && ioband_min_covers(leaf))
-		core->masked_ios = core->min_ios;
+	else if (unlikely(leaf->flows[bill->dir].min_ios) && core->min_is_kept)
+		core->masked_ios = max(core->masked_ios, core->min_ios);
 	leaf_show(core, leaf, leaf_open(core, leaf, dirs));
 	return for_min;
 }

@@ -369,11 +369,22 @@ static bool trial_is_at_hi(const struct ioband_trial *trial)
 	return (trial->rounds + 1) / 2 % 2;
 }
 
+/* The wider limit is several steps of half as much again if minima mask all between (min.c). */
+static u32 trial_steps(const struct ioband_trial *trial)
+{
+	u32 ios, steps = 1;
+
+	for (ios = half_more(trial->lo.ios); ios < trial->hi.ios; ios = half_more(ios))
+		steps++;
+	return steps;
+}
+
 /* The gain that the wider limit must bring, in 1024ths. */
-static s64 gain_wanted(enum ioband_try try)
+static s64 gain_wanted(enum ioband_try try, const struct ioband_trial *trial)
 {
 	switch (try) {
 	case IOBAND_TRY_MORE:
+		return trial_steps(trial) * IOBAND_DEPTH_GAIN;
 	case IOBAND_TRY_LESS:
 		return IOBAND_DEPTH_GAIN;
 	case IOBAND_TRY_LARGER:
@@ -489,7 +500,7 @@ static enum verdict depth_verdict(struct ioband_depth *depth, u32 least)
 {
 	const struct ioband_trial *trial = &depth->trial;
 	const struct ioband_gain *gain = trial_gain(trial);
-	const s64 wanted = gain_wanted(depth->try);
+	const s64 wanted = gain_wanted(depth->try, trial);
 	bool wins = gain->sum > trial->pairs * wanted;
 
 	if (!try_is_up(depth->try) && gain->last > IOBAND_DEPTH_CLEAR)
@@ -581,6 +592,12 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 	const bool at_hi = trial_is_at_hi(trial);
 	u32 unit;
 
+	/* A narrower limit that has no effect costs nothing. */
+	if (depth->round.no_effect && !try_is_up(depth->try)) {
+		depth_rest(depth, depth->chosen);
+		depth_next_try(depth);
+		return;
+	}
 	if (!at_hi && !trial_tells(depth)) {	/* the load is light */
 		depth_stay(depth);
 		return;
@@ -720,6 +737,7 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	depth->round.quiet_ns = sample->quiet_ns;
 	depth->round.peak_ios = max(depth->round.peak_ios, sample->peak_ios);
 	depth->round.min_ios = max(depth->round.min_ios, sample->min_ios);
+	depth->round.no_effect |= sample->no_effect;
 	if (!round_is_over(depth))
 		return false;
 

@@ -54,6 +54,7 @@ static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
  * @quiet_ns: time from the last completion to the end of the period
  * @peak_ios: most bios and splits in flight
  * @min_ios: see &ioband_core.masked_ios
+ * @no_effect: the limit had no effect at times
  */
 struct ioband_sample {
 	u64 ns;
@@ -68,6 +69,7 @@ struct ioband_sample {
 	u64 quiet_ns;
 	u32 peak_ios;
 	u32 min_ios;
+	bool no_effect;
 };
 
 /* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */
@@ -171,6 +173,7 @@ struct ioband_gain {
  * @hi: wider limit, which the device may need; without a trial, its @ios is 0
  * @rounds: finished rounds: lo, hi, hi, lo and so on
  * @pairs: finished pairs of rounds
+ * @no_effect: in some round, see &ioband_sample.no_effect
  * @gains: gain of @hi over @lo, in each unit of throughput
  */
 struct ioband_trial {
@@ -178,6 +181,7 @@ struct ioband_trial {
 	struct ioband_depth_limit hi;
 	unsigned int rounds;
 	u32 pairs;
+	bool no_effect;
 	struct ioband_gain gains[IOBAND_NR_UNITS];
 };
 

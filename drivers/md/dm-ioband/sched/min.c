@@ -61,7 +61,8 @@
  *
  * Service beyond the minimum is by weight, under the limit of the others.  It replaces service for
  * the minimum first, and nothing is gained before it has replaced all.  So the search for the limit
- * (sched/depth.c) tries half as much again as both together then.
+ * (sched/depth.c) tries half as much again as both together then.  That is several steps at once,
+ * and has to bring as much as these.
  *
  *	64 bios at a time, 1 ms each.  a has 43 bios of 8 KiB, and a minimum of 100 MB/s, for
  *	which it needs 12 bios in flight; b has 6 of 16 KiB, which are as much; equal weights.
@@ -75,7 +76,8 @@
  * less than an eighth of its rate then, they keep the limit, until it loses more.  The small limit
  * is also tried again from time to time.  The time until the next try doubles, up to
  * IOBAND_MIN_REST windows.  The search for the limit stops for these tries, but not while a minimum
- * is late: it lowers a limit that makes a minimum late.
+ * is late: it lowers a limit that makes a minimum late.  But it lowers none while the others have
+ * one bio, whatever the limit.
  *
  *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
  *	MB/s: it reads 33, whatever the others do.  They lose 98 % of the device to a smaller
@@ -120,7 +122,10 @@
 /* Time until the first try of the others' limit: longer than the others need to shrink. */
 #define IOBAND_MIN_MISSED_NS	NSEC_PER_SEC
 
-/* Least bios of such a window: by chance, one with fewer may have a quarter more than another. */
+/*
+ * Bios of such a window, unless it lasts for IOBAND_MIN_MISSED_NS: by chance, one with fewer may
+ * have a quarter more than another.
+ */
 #define IOBAND_MIN_TRY_IOS	16
 
 /* Longest time between two tries, in windows. */
@@ -211,14 +216,25 @@ static void bucket_forgive(struct ioband_bucket *bucket, u64 inactive_ns, u64 no
 			min(bucket->next_ns + (now_ns - min(inactive_ns, now_ns)), now_ns);
 }
 
+/* The search for the limit stops during a try: it says nothing of the limit. */
+static void note_try(struct ioband_core *core, struct ioband_min *minimum)
+{
+	const bool tries = minimum->active && minimum->trial.trying && !minimum->trial.wide;
+
+	core->late |= tries;
+	core->min_tries += tries - minimum->tries;
+	minimum->tries = tries;
+}
+
 /* Note whether the entity is active; inactive time does not make it late. */
-static void min_note(const struct ioband_core *core, struct ioband_min *minimum, bool active)
+static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool active)
 {
 	enum ioband_dir dir;
 
 	if (active == minimum->active)
 		return;
 	minimum->active = active;
+	note_try(core, minimum);
 	if (!active)
 		minimum->inactive_ns = core->now_ns;
 	else if (minimum->trial.begun_ns)
@@ -316,7 +332,7 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
 	trial->bytes += bytes;
 	trial->ios++;
 	if (trial->begun_ns && now_ns >= trial->begun_ns + IOBAND_MIN_TRY_NS &&
-	    trial->ios >= IOBAND_MIN_TRY_IOS)
+	    (trial->ios >= IOBAND_MIN_TRY_IOS || now_ns >= trial->begun_ns + IOBAND_MIN_MISSED_NS))
 		trial_end_window(trial, now_ns);
 }
 
@@ -339,8 +355,7 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 	};
 
 	trial_note(&minimum->trial, bill->bytes, dir_due_ns(minimum, bill->dir), now_ns);
-	/* Only for this window, and whatever the limit: no sample for the search. */
-	core->late |= minimum->trial.trying && !minimum->trial.wide;
+	note_try(core, minimum);
 	minimum->dir = bill->dir;
 	minimum->inflight += counts;
 	ioband_bucket_charge_bill(&minimum->buckets, bill, &leeway);
@@ -524,6 +539,8 @@ struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *io
 		minimum = core_first_due(core, now_ns, &dirs);
 	if (minimum)
 		return core_pick_by_min(core, minimum, dirs, now_ns);
+	core->min_is_kept = late_ns < IOBAND_MIN_LATE_NS;
+	core->others_have_one |= !core->min_is_kept;
 	*ios = counted_ios;
 	if (likely(!core->stuck_ios))
 		*ios -= min(*ios, core->min_ios);
@@ -683,6 +700,7 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 		minimum->inflight = inflight;
 	}
 	minimum->trial = (struct ioband_min_trial) {};
+	note_try(core, minimum);
 	ioband_bucket_set_rates(&minimum->buckets, rates);
 	min_begin(minimum, now_ns);
 	minimum->ent = ent;
@@ -703,6 +721,7 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 		return;
 	min_dequeue(core, minimum);
 	core->nr_minima--;
+	core->min_tries -= minimum->tries;
 	if (core->min_ent && core->min == minimum)
 		core_pick_by_weight(core);
 	ent->min = NULL;

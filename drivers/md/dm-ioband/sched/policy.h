@@ -166,6 +166,7 @@ struct ioband_min_trial {
  *	of flows that are apart
  * @active: bios are in flight, or queued and not blocked by a maximum at or below the entity
  * @dir: direction of the last bio
+ * @tries: counts in &ioband_core.min_tries
  * @trial: see &struct ioband_min_trial
  */
 struct ioband_min {
@@ -178,6 +179,7 @@ struct ioband_min {
 	bool active;
 	bool queued;
 	u8 dir;
+	bool tries;
 	struct ioband_min_trial trial;
 };
 

@@ -91,12 +91,15 @@ enum ioband_flush {
  *	not include it; 0: the device does not idle
  * @patience_ns: when that idling is compensated
  * @told_ns: time of the last ioband_core_begin()
- * @late: leaves are held back, whatever the limit, for a latency target or a try of a small
- *	limit beside a minimum; or the limit of flows has changed (sched/below.c); the caller
- *	clears it
+ * @late: leaves are held back, whatever the limit, for a latency target; or @min_tries has risen,
+ *	or the limit of flows has changed (sched/below.c); the caller clears it
  * @min_ios: bios of @inflight_ios that were dispatched for a minimum, without bios of flows that
  *	are apart
- * @masked_ios: most of them when a leaf with a minimum was served by weight; the caller clears it
+ * @masked_ios: most of them when a leaf with some of them was served by weight, while
+ *	@min_is_kept; the caller clears it
+ * @min_is_kept: the last pick by weight was not limited to one bio, because of a late minimum
+ * @others_have_one: some pick by weight was; the caller clears it
+ * @min_tries: active minima of which the smaller limit of the others is tried, see sched/min.c
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival, or end of a block by a maximum, before which no bio
  *	was queued
@@ -163,6 +166,9 @@ struct ioband_core {
 	bool late;
 	u32 min_ios;
 	u32 masked_ios;
+	bool min_is_kept;
+	bool others_have_one;
+	u32 min_tries;
 	u64 done_ns;
 	u64 held_since_ns;
 	u64 busy_since_ns;

@@ -138,7 +138,6 @@ void tree_set_max(struct tree *tree, struct ioband_ent *ent, const struct ioband
 	ioband_max_set(&tree->core, ent, maximum, rates, clock_now(tree));
 }
 
-/* Whether the entity, or one above it, has a minimum. */
 static u32 min_ios(const struct tree *tree)
 {
 	u32 i, ios = 0;

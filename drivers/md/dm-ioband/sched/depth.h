@@ -173,7 +173,6 @@ struct ioband_gain {
  * @hi: wider limit, which the device may need; without a trial, its @ios is 0
  * @rounds: finished rounds: lo, hi, hi, lo and so on
  * @pairs: finished pairs of rounds
- * @no_effect: in some round, see &ioband_sample.no_effect
  * @gains: gain of @hi over @lo, in each unit of throughput
  */
 struct ioband_trial {
@@ -181,7 +180,6 @@ struct ioband_trial {
 	struct ioband_depth_limit hi;
 	unsigned int rounds;
 	u32 pairs;
-	bool no_effect;
 	struct ioband_gain gains[IOBAND_NR_UNITS];
 };
 

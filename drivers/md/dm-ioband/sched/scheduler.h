@@ -97,8 +97,8 @@ enum ioband_flush {
  *	are apart
  * @masked_ios: most of them when a leaf with some of them was served by weight, while
  *	@min_is_kept; the caller clears it
- * @min_is_kept: the last pick by weight was not limited to one bio, because of a late minimum
- * @others_have_one: some pick by weight was; the caller clears it
+ * @min_is_kept: at the last pick by weight, no late minimum had left one bio to the others
+ * @others_have_one: at some pick by weight one had; the caller clears it
  * @min_tries: active minima of which the smaller limit of the others is tried, see sched/min.c
  * @done_ns: time of the last completion
  * @held_since_ns: time of the last arrival, or end of a block by a maximum, before which no bio

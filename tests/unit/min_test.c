@@ -364,6 +364,36 @@ static void a_limit_that_makes_a_minimum_late_is_lowered(void **state)
 	scene_free(&scene);
 }
 
+/* So often is another limit chosen in ten seconds, after four. */
+static u32 changes(void)
+{
+	u32 i, chosen, nr = 0;
+
+	scene_run(&scene, 4 * (u64)NSEC_PER_SEC);
+	for (i = 0; i < 1000; i++) {
+		chosen = scene.pool.depth.chosen.ios;
+		scene_run(&scene, 10 * (u64)NSEC_PER_MSEC);
+		nr += scene.pool.depth.chosen.ios != chosen;
+	}
+	return nr;
+}
+
+/* While a late minimum leaves one bio to the others, their limit is not lowered again and again. */
+static void the_search_rests_beside_a_late_minimum(void **state)
+{
+	static const struct sim_workload others = {
+		.depth = 43, .bytes = 16 * KIB, .think_ns = 5 * NSEC_PER_MSEC,
+	};
+	static const struct sim_workload one = { .depth = 1, .bytes = 4 * KIB };
+
+	(void)state;
+	scene_init_auto(&scene, "cloud", SIM_AUTO);
+	add(SCENE_ROOT, 100, &others);
+	promise(0, add(SCENE_ROOT, 100, &one), 10 * 1000 * 1000);
+	assert_in_range(changes(), 0, 15);
+	scene_free(&scene);
+}
+
 /* Another minimum, which takes part of the limit of the others, is kept beside it. */
 static void a_minimum_beyond_its_load_spoils_no_other(void **state)
 {
@@ -682,6 +712,7 @@ int main(int argc, char **argv)
 		TEST(a_minimum_beyond_its_load_stops_no_search),
 		TEST(a_limit_below_a_minimum_is_raised),
 		TEST(a_limit_that_makes_a_minimum_late_is_lowered),
+		TEST(the_search_rests_beside_a_late_minimum),
 		TEST(a_minimum_beyond_its_load_spoils_no_other),
 		TEST(idling_earns_nothing),
 		TEST(a_synchronous_reader_has_it_too),

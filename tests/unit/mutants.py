@@ -914,6 +914,7 @@ MAX = [
 
 DEPTH = [
     Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
+    Mutant("narrows-without-effect", "if (depth->round.no_effect && ", "if (false && "),
     Mutant("wants-nothing", "s64 wanted = gain_wanted(depth->try, trial)", "s64 wanted = -100"),
     Mutant(
         "winner-swapped",

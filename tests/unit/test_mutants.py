@@ -51,7 +51,7 @@ def first(*names: str) -> tuple[str, ...]:
 
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
-    "sched/core.c": (CORE, (*CORE_PROGRAMS, "latency_test")),
+    "sched/core.c": (CORE, (*CORE_PROGRAMS, "latency_test", "below_test")),
     "sched/tree.c": (TREE, (*CORE_PROGRAMS, "latency_test")),
     "sched/slice.c": (SLICE, first("turn_test", "levels_test", "slice_test", "ahead_test")),
     "sched/ahead.c": (AHEAD, ("ahead_test", "core_fuzz")),
@@ -62,7 +62,7 @@ SOURCES = {
     "sched/latency.c": (LATENCY, ("latency_test",)),
     "sched/idle.c": (IDLE, ("idle_test", "core_fuzz")),
     "sched/tree.h": (TREE_H, CORE_PROGRAMS),
-    "sched/depth.c": (DEPTH, ("depth_test",)),
+    "sched/depth.c": (DEPTH, ("depth_test", "min_test")),
     "sched/stall.c": (STALL, ("stall_test",)),
     "sched/below.c": (BELOW, ("below_test",)),
     "args.c": (ARGS, ("args_say", "args_fuzz")),

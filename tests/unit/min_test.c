@@ -318,7 +318,7 @@ static void a_minimum_beyond_its_load_stops_no_search(void **state)
 		scene_run(&scene, 10 * (u64)NSEC_PER_MSEC);
 		stops += scene.pool.core.late || scene.pool.core.min_tries;
 	}
-	assert_in_range(stops, 10, steps / 10);
+	assert_in_range(stops, 10, steps / 25);
 	scene_free(&scene);
 }
 

@@ -72,16 +72,15 @@
  * A minimum may also be too high for its own load.  A reader with one bio at a time cannot have
  * more than one in each latency of the device, even if the device serves nothing else.  The others
  * would keep one bio in flight for nothing.  So once a minimum has been missed for a second, the
- * others have their limit for a window while no bio of the minimum is queued.  If the minimum loses
- * less than an eighth of its rate then, they keep the limit, until it loses more.  The small limit
- * is also tried again from time to time.  The time until the next try doubles, up to
- * IOBAND_MIN_REST windows.  The search for the limit stops for these tries, but not while a minimum
- * is late: it lowers a limit that makes a minimum late.  But it lowers none while the others have
- * one bio, whatever the limit.
+ * others have their limit for a window while no bio of the minimum is queued.  If the minimum
+ * loses less than an eighth of its rate then, they keep the limit, until it loses more.  The small
+ * limit is also tried again, once in IOBAND_MIN_REST windows.  The search for the limit stops for
+ * these tries, but not while a minimum is late: it lowers a limit that makes a minimum late.  But
+ * it lowers none while the others have one bio, whatever the limit.
  *
  *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
  *	MB/s: it reads 33, whatever the others do.  They lose 98 % of the device to a smaller
- *	limit, and 1 % to tries of it.
+ *	limit, and 1.5 % to tries of it.
  *
  * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.  All
  * other entities would get nothing.  Siblings of a child with a minimum above the share of its
@@ -128,8 +127,11 @@
  */
 #define IOBAND_MIN_TRY_IOS	16
 
-/* Longest time between two tries, in windows. */
-#define IOBAND_MIN_REST		80
+/*
+ * Time between two tries of the limit that was worse, in windows.  Each try of the small limit
+ * takes the device from the others.
+ */
+#define IOBAND_MIN_REST		64
 
 /* Longest period without service by weight in a node. */
 #define IOBAND_MIN_RUN_NS	(100 * NSEC_PER_MSEC)
@@ -297,9 +299,8 @@ static void trial_end_window(struct ioband_min_trial *trial, u64 now_ns)
 	trial->rates[was_wide] = ioband_mul_div(trial->bytes, NSEC_PER_SEC, window_ns);
 	if (trial->trying) {
 		trial->wide = trial->rates[false] <= trial->rates[true] + trial->rates[true] / 8;
-		trial->rest_ns = trial->wide == was_wide ? 2 * window_ns :
-				 min(2 * trial->rest_ns, IOBAND_MIN_REST * window_ns);
-		trial->until_ns = now_ns + trial->rest_ns;
+		trial->until_ns = now_ns + window_ns * (trial->wide == was_wide ? 2 :
+							IOBAND_MIN_REST);
 		trial->trying = false;
 	} else if (now_ns >= trial->until_ns ||
 		   (was_wide && trial->rates[true] < trial->rates[false] / 8 * 7)) {
@@ -323,7 +324,6 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
 	if (missed && !trial->begun_ns)
 		*trial = (struct ioband_min_trial) {
 			.begun_ns = now_ns,
-			.rest_ns = IOBAND_MIN_MISSED_NS,
 			.until_ns = now_ns + IOBAND_MIN_MISSED_NS,
 		};
 	if (missed)

@@ -136,8 +136,7 @@ struct ioband_max {
  * @bytes: bytes dispatched in the window
  * @ios: bios dispatched in the window
  * @rates: bytes a second in the last window with and without the smaller limit, as @wide says
- * @rest_ns: time between two tries of the limit that was worse
- * @until_ns: end of this time
+ * @until_ns: until then, the limit that was worse is not tried
  * @wide: the others keep their limit while no bio of the minimum is queued
  * @trying: this limit of the others was the worse one so far
  */
@@ -146,7 +145,6 @@ struct ioband_min_trial {
 	u64 begun_ns;
 	u64 bytes;
 	u64 rates[2];
-	u64 rest_ns;
 	u64 until_ns;
 	u32 ios;
 	bool wide;

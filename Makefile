@@ -135,7 +135,7 @@ test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/vm
 
 FUNCTIONAL := detectors abi groups presets data pieces suspend passthrough owner wishes flush \
-	stacks max min latency io_latency submit gather
+	stacks max min latency io_latency submit gather below swap journal discard idle
 # $(call with_detectors,KERNEL,NAMES): tests in a kernel with detectors
 with_detectors = IOBAND_KERNEL=$(1) $(PYTEST) \
 	$(if $(filter tests,$(TESTS)),$(patsubst %,tests/vm/test_%.py,$(2)),$(TESTS))

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * dm-ioband: parser of the table line and of messages.
- */
+/* dm-ioband: parser of the table line and of messages. */
 #include "args.h"
 #include "sched/depth.h"
 
@@ -222,14 +220,9 @@ static bool pool_name_is_valid(const char *name)
 	return i >= 1 && i <= IOBAND_POOL_NAME_MAX && name[0] != '-';
 }
 
-/**
- * ioband_args_table() - parse the words of a table line after "ioband"
- * @table: the result; points into @argv
- * @argc: number of words
- * @argv: the words
- * @error: a sentence, on failure
- *
- * Return: 0 or -EINVAL.
+/*
+ * Parse the words of a table line after "ioband".  The result points into @argv.  Return: 0, or
+ * -EINVAL and a sentence in @error.
  */
 int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv,
 		      struct ioband_error *error)
@@ -391,11 +384,7 @@ static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
 	return i < IOBAND_NR_DIRS ? &rates->bytes[i] : &rates->ios[i - IOBAND_NR_DIRS];
 }
 
-/**
- * ioband_args_merge_rates() - apply a message to a maximum or a minimum
- * @rates: the rates, changed
- * @message: the message
- */
+/* Apply a message to a maximum or a minimum. */
 void ioband_args_merge_rates(struct ioband_rates *rates, const struct ioband_message *message)
 {
 	struct ioband_rates given = message->rates;
@@ -406,24 +395,14 @@ void ioband_args_merge_rates(struct ioband_rates *rates, const struct ioband_mes
 			*rate_of(rates, i) = *rate_of(&given, i);
 }
 
-/**
- * ioband_args_any_rate() - is any rate set
- * @rates: rates of a maximum or a minimum
- *
- * Return: true if so.
- */
+/* Is any rate of a maximum or a minimum set? */
 bool ioband_args_any_rate(const struct ioband_rates *rates)
 {
 	return rates->bytes[IOBAND_DIR_READ] || rates->bytes[IOBAND_DIR_WRITE] ||
 	       rates->ios[IOBAND_DIR_READ] || rates->ios[IOBAND_DIR_WRITE];
 }
 
-/**
- * ioband_args_gives() - does a message set something, or does it only remove settings
- * @message: that sets a weight, a maximum, a minimum or a latency target
- *
- * Return: true if there is a setting to store.
- */
+/* Does a message set something, or does it only remove settings? */
 bool ioband_args_gives(const struct ioband_message *message)
 {
 	if (message->verb == IOBAND_MSG_WEIGHT)
@@ -599,15 +578,7 @@ static int parse_preset(struct ioband_message *message, unsigned int argc, char 
 	return ret;
 }
 
-/**
- * ioband_args_message() - parse a message
- * @message: the result; points into @argv
- * @argc: number of words
- * @argv: the words
- * @error: a sentence, on failure
- *
- * Return: 0 or -EINVAL.
- */
+/* The same for a message. */
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {

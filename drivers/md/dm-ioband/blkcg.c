@@ -27,19 +27,13 @@
 #include <linux/user_namespace.h>
 #include <linux/workqueue.h>
 
-/**
- * ioband_blkcg_may_wait() - may the submitter sleep for its group
- * @bio: bio of the current task
- *
- * The submitter may sleep for reads and direct writes, unless it is in a transaction of a file
- * system.  It may also sleep for discards and for writing zeroes, of which the block layer makes
- * thousands of bios, unless it holds locks of a file system.  Other tasks may wait for such a
- * transaction, or for the locks, as for writeback.  (Zeroes are known by the zero page.  A kernel
- * with a permanent huge zero page, which only some own builds have, uses another page.)
- *
- * Context: Process, of the submitter.
- *
- * Return: true if so.
+/*
+ * May the submitter of a bio, the current task, sleep for its group?  It may for reads and direct
+ * writes, unless it is in a transaction of a file system.  It also may for discards and for writing
+ * zeroes, of which the block layer makes thousands of bios, unless it holds locks of a file system.
+ * Other tasks may wait for such a transaction, or for the locks, as for writeback.  (Zeroes are
+ * known by the zero page.  A kernel with a permanent huge zero page, which only some own builds
+ * have, uses another page.)
  */
 bool ioband_blkcg_may_wait(struct bio *bio)
 {
@@ -63,18 +57,12 @@ static bool may_be_throttled(const struct inode *inode)
 }
 #endif
 
-/**
- * ioband_blkcg_of_flusher() - the cgroup for which the current task writes back
- * @bio: bio of the current task
- *
- * The file of the bio belongs to a &struct bdi_writeback, which is of one cgroup.  The task is its
- * flusher if the task runs the work of that structure.  Other writes of kernel threads serve many
- * cgroups.  So do a flusher's writes in a transaction, metadata, and writes because of a memory
- * shortage.
- *
- * Context: Process.
- *
- * Return: the cgroup, valid while the task is in map(); NULL: the task must not sleep.
+/*
+ * The cgroup for which the current task writes back, valid while the task is in map(); NULL: the
+ * task must not sleep.  The file of the bio belongs to a &struct bdi_writeback, which is of one
+ * cgroup.  The task is its flusher if it runs the work of that structure.  Other writes of kernel
+ * threads serve many cgroups.  So do a flusher's writes in a transaction, metadata, and writes
+ * because of a memory shortage.
  */
 struct cgroup_subsys_state *ioband_blkcg_of_flusher(struct bio *bio)
 {
@@ -147,13 +135,9 @@ static kgid_t gid_of_task(void)
 	return gid_valid(gid) && !gid_eq(gid, GLOBAL_ROOT_GID) ? gid : current_egid();
 }
 
-/**
- * ioband_blkcg_key() - the key by which a bio finds its group
- * @key: the result; a cgroup in it is valid as long as @bio is
- * @mode: mode of the device; not IOBAND_MODE_DEVICE
- * @bio: clone that has been given its device
- *
- * Context: Under RCU, which keeps a process group valid.
+/*
+ * The key by which a bio with a device finds its group, except in IOBAND_MODE_DEVICE.  A cgroup in
+ * it is valid as long as the bio.  Under RCU, which keeps a process group valid.
  */
 void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio)
 {
@@ -185,17 +169,12 @@ void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 	}
 }
 
-/**
- * ioband_blkcg_correct() - attribute a task's own bio to the task's cgroup
- * @key: key of the cgroup that the block layer has recorded
- *
- * The block layer allocates a structure for a cgroup and a device at the first bio.  Without memory
- * for it, as when hundreds of cgroups begin at once, it records the nearest cgroup above.  There a
- * bio could be queued for long, because of a different weight.
- *
- * Context: Under RCU.
- *
- * Return: the css that @key has now, with a reference, if it was replaced; otherwise NULL.
+/*
+ * Attribute a task's own bio to the task's cgroup.  The block layer allocates a structure for a
+ * cgroup and a device at the first bio.  Without memory for it, as when hundreds of cgroups begin
+ * at once, it records the nearest cgroup above.  There a bio could be queued for long, because of a
+ * different weight.  Under RCU.  Return: the css that @key has now, with a reference, if it was
+ * replaced; otherwise NULL.
  */
 struct cgroup_subsys_state *ioband_blkcg_correct(struct ioband_key *key)
 {

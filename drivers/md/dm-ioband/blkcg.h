@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the cgroup of a bio.
- */
+/* dm-ioband: the cgroup of a bio. */
 #ifndef DM_IOBAND_BLKCG_H
 #define DM_IOBAND_BLKCG_H
 
@@ -20,15 +18,7 @@ static inline bool ioband_blkcg_is_direct(const struct bio *bio)
 	       bio->bi_opf & REQ_ATOMIC;
 }
 
-/**
- * ioband_blkcg_is_known() - can a bio be attributed without the detour
- * @mode: mode of the device
- * @bio: clone, without a device yet
- *
- * Context: Process, of the submitter.
- *
- * Return: true if the bio belongs to the submitter, or counts as such.
- */
+/* Does a bio belong to the current task, or count as such, so that it needs no detour? */
 static inline bool ioband_blkcg_is_known(enum ioband_mode mode, const struct bio *bio)
 {
 	return !ioband_mode_is_cgroup(mode) ||
@@ -42,14 +32,7 @@ static inline bool ioband_blkcg_is_known(enum ioband_mode mode, const struct bio
 	"it is more than " __stringify(IOBAND_NESTING_MAX) \
 	" cgroups deep, and its bios are those of the one above that is not: name that one"
 
-/**
- * ioband_blkcg_css() - the cgroup that has the group for a cgroup's bios
- * @css: css of the cgroup
- *
- * Context: Any; @css is valid.
- *
- * Return: @css, or the nearest one above that is not nested too deep.
- */
+/* The cgroup that has the group for a cgroup's bios: the nearest that is not nested too deep. */
 static inline struct cgroup_subsys_state *ioband_blkcg_css(struct cgroup_subsys_state *css)
 {
 	while (unlikely(css->cgroup->level > IOBAND_NESTING_MAX))
@@ -62,12 +45,9 @@ struct cgroup_subsys_state *ioband_blkcg_of_flusher(struct bio *bio);
 void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
 struct cgroup_subsys_state *ioband_blkcg_correct(struct ioband_key *key);
 
-/**
- * ioband_blkcg_of_task() - the cgroup of bios that the current task submits for itself
- *
- * Context: Under RCU of any kind, which keeps it valid.
- *
- * Return: css of the task; as a rule also of the bio, see ioband_blkcg_correct().
+/*
+ * The cgroup of bios that the current task submits for itself; as a rule also that of the bio, see
+ * ioband_blkcg_correct().  Under RCU of any kind, which keeps it valid.
  */
 static inline struct cgroup_subsys_state *ioband_blkcg_of_task(void)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the structures of counters and histograms of a group.
- */
+/* dm-ioband: the structures of counters and histograms of a group. */
 #ifndef DM_IOBAND_COUNTERS_H
 #define DM_IOBAND_COUNTERS_H
 

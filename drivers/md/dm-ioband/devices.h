@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the structures of mapped devices and targets.
- */
+/* dm-ioband: the structures of mapped devices and targets. */
 #ifndef DM_IOBAND_DEVICES_H
 #define DM_IOBAND_DEVICES_H
 

@@ -16,47 +16,28 @@
 #include "io.h"
 #include "submit.h"
 
-/**
- * ioband_flush_init_target() - initialise the flush of a target
- * @target: new
- */
 void ioband_flush_init_target(struct ioband_target *target)
 {
 	INIT_LIST_HEAD(&target->dirty);
 	init_waitqueue_head(&target->flushed);
 }
 
-/**
- * ioband_flush_exit_target() - check that no flush of a target is left
- * @target: suspended, or never resumed
- */
+/* The target is suspended, or was never resumed. */
 void ioband_flush_exit_target(struct ioband_target *target)
 {
 	WARN_ON_ONCE(target->flushing || !list_empty(&target->dirty));
 }
 
-/**
- * ioband_flush_is_needed() - may a bio complete before the medium has it
- * @target: target
- * @bio: the bio
- *
- * Context: Any; without a lock.
- *
- * Return: true if only a flush puts it there.
- */
+/* Does only a flush put a completed bio onto the medium?  Without a lock. */
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio)
 {
 	return READ_ONCE(target->pool->slice_ms) && bio_op(bio) == REQ_OP_WRITE &&
 	       !(bio->bi_opf & REQ_FUA) && bdev_write_cache(target->dev->bdev);
 }
 
-/**
- * ioband_flush_start() - flush the devices that were written to
- * @pool: pool
- *
- * Context: Under the pool's lock.
- *
- * Return: false if there is no device to flush; the core has been told.
+/*
+ * Flush the devices that were written to, under the pool's lock.  Return: false if there is none;
+ * the core has been told.
  */
 bool ioband_flush_start(struct ioband_pool *pool)
 {
@@ -78,14 +59,9 @@ bool ioband_flush_start(struct ioband_pool *pool)
 	return pool->flushes;
 }
 
-/**
- * ioband_flush_give_up() - abandon the present round of flushes
- * @pool: pool
- * @now_ns: time
- *
- * A device that does not answer must not stop the other devices.
- *
- * Context: Under the pool's lock.
+/*
+ * Abandon the present flushes, under the pool's lock.  A device that does not answer must not stop
+ * the others.
  */
 void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 {
@@ -93,15 +69,9 @@ void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 	ioband_slice_end_flush(&pool->core, now_ns);
 }
 
-/**
- * ioband_flush_end() - account for the completion of a target's flush
- * @target: target
- * @failed: the flush had an error
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- *
- * Return: true if it was the last flush for which the core waits: the caller dispatches.
+/*
+ * A target's flush has completed.  Under the pool's lock.  Return: true if it was the last one for
+ * which the core waits: the caller dispatches.
  */
 bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns)
 {
@@ -128,13 +98,9 @@ static bool flush_is_over(struct ioband_target *target)
 	return over;
 }
 
-/**
- * ioband_flush_suspend() - cancel or await the flush of a target
- * @target: suspended, with nothing in flight
- *
- * It waits for as long as the device takes, as device-mapper does for bios in flight.
- *
- * Context: Process; may sleep.
+/*
+ * Cancel or await the flush of a suspended target with nothing in flight.  It waits for as long as
+ * the device takes, as device-mapper does for bios in flight.
  */
 void ioband_flush_suspend(struct ioband_target *target)
 {
@@ -144,16 +110,10 @@ void ioband_flush_suspend(struct ioband_target *target)
 	wait_event(target->flushed, flush_is_over(target));
 }
 
-/**
- * ioband_flush_covers() - position up to which a flush from above puts bytes onto the medium
- * @target: target of the flush, which is to be submitted
- *
- * A flush of one disk says nothing of others.  So it counts only if no other disk of the pool has
- * been written to.  Logical volumes are disks here.
- *
- * Context: Under the pool's lock.
- *
- * Return: for ioband_flush_note_from_above(); 0: nothing.
+/*
+ * Position up to which a flush from above, about to be submitted, puts bytes onto the medium; 0:
+ * none.  A flush of one disk says nothing of others.  So it counts only if no other disk of the
+ * pool has been written to.  Logical volumes are disks here.  Under the pool's lock.
  */
 u64 ioband_flush_covers(const struct ioband_target *target)
 {
@@ -165,13 +125,9 @@ u64 ioband_flush_covers(const struct ioband_target *target)
 	return ioband_slice_completed_until(&target->pool->core);
 }
 
-/**
- * ioband_flush_note_from_above() - a flush from above has completed
- * @target: its target
- * @covers: result of ioband_flush_covers()
- * @ns: duration of the flush
- *
- * Context: Under the pool's lock.
+/*
+ * A flush from above has completed, after @ns; @covers is of ioband_flush_covers().  Under the
+ * pool's lock.
  */
 void ioband_flush_note_from_above(struct ioband_target *target, u64 covers, u64 ns)
 {
@@ -183,16 +139,10 @@ void ioband_flush_note_from_above(struct ioband_target *target, u64 covers, u64 
 			list_del_init(&clean->dirty);
 }
 
-/**
- * ioband_flush_tell() - report a past flush error to a flush or a write with FUA
- * @target: target
- * @bio: the completed clone
- * @error: its status; changed if ioband's own flush had failed
- *
- * device-mapper splits a flush with data into an empty flush and a write, and drops the status of
- * that flush.  So the error is reported to both kinds of bio.
- *
- * Context: Any.
+/*
+ * Report a past error of ioband's own flush to a completed flush or write with FUA.  device-mapper
+ * splits a flush with data into an empty flush and a write, and drops the status of that flush.  So
+ * the error is reported to both kinds of bio.
  */
 void ioband_flush_tell(struct ioband_target *target, const struct bio *bio, blk_status_t *error)
 {

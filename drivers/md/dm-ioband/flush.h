@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: flushes of the devices' write caches.
- */
+/* dm-ioband: flushes of the devices' write caches. */
 #ifndef DM_IOBAND_FLUSH_H
 #define DM_IOBAND_FLUSH_H
 

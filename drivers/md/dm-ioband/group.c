@@ -59,26 +59,14 @@ static struct kmem_cache *group_cache;
  */
 static atomic_long_t nr_groups;
 
-/**
- * ioband_group_init() - create the slab cache of groups
- *
- * Context: Process; may sleep.
- *
- * Return: 0, or -ENOMEM.
- */
+/* Return: 0, or -ENOMEM. */
 int __init ioband_group_init(void)
 {
 	group_cache = KMEM_CACHE(ioband_group, SLAB_HWCACHE_ALIGN);
 	return group_cache ? 0 : -ENOMEM;
 }
 
-/**
- * ioband_group_exit() - undo ioband_group_init(), when no pool is left
- *
- * Warns of groups that were not freed.
- *
- * Context: Process; may sleep.
- */
+/* When no pool is left; warns of groups that were not freed. */
 void ioband_group_exit(void)
 {
 	ioband_warn_lost(&nr_groups, "groups");
@@ -200,14 +188,7 @@ static int group_make_permanent(struct ioband_group *group)
 	return ret;
 }
 
-/**
- * ioband_group_new_root() - make the root of a pool's tree
- * @pool: the pool; its core's root becomes the group's node
- *
- * Context: Process; may sleep.
- *
- * Return: the group, or NULL without memory.
- */
+/* The root of a pool's tree, with the core's root as its node; NULL without memory.  May sleep. */
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 {
 	struct ioband_group *group = group_alloc(GFP_KERNEL);
@@ -222,15 +203,7 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 	return group;
 }
 
-/**
- * ioband_group_new_device() - make the group of a mapped device
- * @pool: the pool
- * @member: the mapped device
- *
- * Context: Process; may sleep.
- *
- * Return: the group, or NULL without memory.
- */
+/* The group of a mapped device; NULL without memory.  May sleep. */
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member)
 {
@@ -362,15 +335,7 @@ static struct ioband_group *get_cgroup(struct ioband_scope *scope,
 	}
 }
 
-/**
- * ioband_group_find() - look up the group of a key
- * @scope: where to look
- * @key: the key
- *
- * Context: Under RCU, or the pool's lock.
- *
- * Return: the group, or NULL if there is none yet.
- */
+/* The group of a key, or NULL if there is none yet.  Under RCU, or the pool's lock. */
 struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct ioband_key *key)
 {
 	struct ioband_group *group;
@@ -383,14 +348,9 @@ struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct 
 	return group && group->key.object == key->object ? group : NULL;
 }
 
-/**
- * ioband_group_get() - look up the group of a key, and make it if there is none
- * @scope: where to look
- * @key: the key
- *
- * Context: Under the pool's lock.
- *
- * Return: the group, or that of the nearest ancestor for which it can be made; never NULL.
+/*
+ * The group of a key, made if there is none, or that of the nearest ancestor for which it can be
+ * made; never NULL.  Under the pool's lock.
  */
 struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key)
 {
@@ -410,12 +370,9 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 	return group ?: scope->group;
 }
 
-/**
- * ioband_group_set_weight() - change a group's weight
- * @group: group; for the root, the weight of its own bios
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, IOBAND_WEIGHT_IDLE, or 0 for the default
- *
- * Context: Under the pool's lock.  The caller dispatches, as the group may no longer yield.
+/*
+ * Change a group's weight, of the root that of its own bios; 0 for the default.  Under the pool's
+ * lock.  The caller dispatches, as the group may no longer yield.
  */
 void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 {
@@ -425,14 +382,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 			       weight ?: IOBAND_WEIGHT_DEFAULT);
 }
 
-/**
- * ioband_group_weight() - read a group's weight
- * @group: group
- *
- * Context: Any; without the pool's lock the value may be outdated.
- *
- * Return: the weight, or IOBAND_WEIGHT_IDLE.
- */
+/* The weight, or IOBAND_WEIGHT_IDLE.  Without the pool's lock it may be outdated. */
 u32 ioband_group_weight(const struct ioband_group *group)
 {
 	const struct ioband_ent *ent = ioband_group_ent(group);
@@ -440,14 +390,7 @@ u32 ioband_group_weight(const struct ioband_group *group)
 	return READ_ONCE(ent->idle_class) ? IOBAND_WEIGHT_IDLE : READ_ONCE(ent->weight);
 }
 
-/**
- * ioband_group_unindex() - hide a group from new bios
- * @group: group
- *
- * The pool's sweep frees it when its bios are done.
- *
- * Context: Under the pool's lock.
- */
+/* Hide a group from new bios, under the pool's lock.  The sweep frees it when its bios are done. */
 void ioband_group_unindex(struct ioband_group *group)
 {
 	lockdep_assert_held(&group->pool->lock);
@@ -567,12 +510,7 @@ static void sweep_free(struct ioband_group *group)
 	}
 }
 
-/**
- * ioband_group_sweep() - free unused groups and counters
- * @work: the pool's sweep
- *
- * Context: Process; may sleep.
- */
+/* Free unused groups and counters. */
 void ioband_group_sweep(struct work_struct *work)
 {
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, sweep.work);
@@ -602,12 +540,7 @@ void ioband_group_sweep(struct work_struct *work)
 		schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
 }
 
-/**
- * ioband_group_free_all() - free the groups of a pool without devices
- * @pool: pool; its scopes are no longer used
- *
- * Context: Process; may sleep.
- */
+/* Free the groups of a pool without devices; its scopes are no longer used.  May sleep. */
 void ioband_group_free_all(struct ioband_pool *pool)
 {
 	struct ioband_group *group;
@@ -849,15 +782,9 @@ static int set_spec(struct ioband_target *target, struct change *change,
 	return -EINVAL;
 }
 
-/**
- * ioband_group_set() - set the weight, or another setting, of the group in a message
- * @target: target that got the message
- * @message: the group and the setting
- * @error: a sentence, on failure
- *
- * Context: Process; may sleep.
- *
- * Return: 0, -ENOENT if the group's cgroup, process or device does not exist, or -ENOMEM.
+/*
+ * Set the weight, or another setting, of the group in a message.  May sleep.  Return: 0, -ENOENT if
+ * the group's cgroup, process or device does not exist, or -ENOMEM.
  */
 int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,
 		     struct ioband_error *error)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the tree of groups.
- */
+/* dm-ioband: the tree of groups. */
 #ifndef DM_IOBAND_GROUP_H
 #define DM_IOBAND_GROUP_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the structures of groups.
- */
+/* dm-ioband: the structures of groups. */
 #ifndef DM_IOBAND_GROUPS_H
 #define DM_IOBAND_GROUPS_H
 
@@ -121,13 +119,7 @@ struct ioband_config {
 	struct ioband_rates min;
 };
 
-/**
- * ioband_config_has_limits() - are there initial settings other than a weight
- * @config: initial settings
- *
- * Context: Any; the caller keeps @config valid and unchanged.
- * Return: true if so: the group needs a &struct ioband_limits.
- */
+/* Are there initial settings other than a weight, which need a &struct ioband_limits? */
 static inline bool ioband_config_has_limits(const struct ioband_config *config)
 {
 	return config->latency_us[IOBAND_DIR_READ] || config->latency_us[IOBAND_DIR_WRITE] ||
@@ -239,18 +231,11 @@ struct ioband_group {
 	unsigned long idle_since;
 };
 
-/**
- * ioband_group_is_set() - has a group a setting of its own
- * @group: group
- *
- * Settings come from users that may configure devices.  iobandctl watch also passes on settings of
- * users that may write io.weight or io.latency.  A user that may create the cgroup of a preset can
- * obtain such a group each time that it creates the cgroup: groups of removed cgroups exist until
- * the next sweep.
- *
- * Context: Under the pool's lock.
- *
- * Return: true if a weight, maximum, minimum or latency target was set.
+/*
+ * Was a weight, maximum, minimum or latency target set?  Under the pool's lock.  Settings come from
+ * users that may configure devices.  iobandctl watch also passes on settings of users that may
+ * write io.weight or io.latency.  A user that may create the cgroup of a preset can obtain such a
+ * group each time that it creates the cgroup: groups of removed cgroups exist until the next sweep.
  */
 static inline bool ioband_group_is_set(const struct ioband_group *group)
 {

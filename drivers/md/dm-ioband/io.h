@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the per-bio data, and definitions that all parts of the target use.
- */
+/* dm-ioband: the per-bio data, and definitions that all parts of the target use. */
 #ifndef DM_IOBAND_IO_H
 #define DM_IOBAND_IO_H
 
@@ -28,9 +26,7 @@
 /* For allocations in the I/O path: memory reclaim may wait for this I/O. */
 #define IOBAND_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
-/*
- * Interval of the sweep.  A group is freed within two seconds after its cgroup or process is gone.
- */
+/* The sweep.  A group is freed within two seconds after its cgroup or process is gone. */
 #define IOBAND_SWEEP_INTERVAL	HZ
 
 /* Period of a pool's tick while groups are active. */
@@ -150,14 +146,7 @@ static inline struct bio *ioband_bio_of(struct ioband_io *io)
 	return dm_bio_from_per_bio_data(io, sizeof(struct ioband_io));
 }
 
-/**
- * ioband_scope_of() - the part of the tree that has the groups of a device
- * @member: mapped device
- * @mode: mode of the device
- *
- * Context: Any.
- * Return: the pool's scope or the device's own.
- */
+/* The part of the tree that has the groups of a device: the pool's, or the device's own. */
 static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 						   enum ioband_mode mode)
 {
@@ -210,11 +199,7 @@ static inline struct ioband_group *ioband_scope_recent(struct ioband_scope *scop
 	return group && ioband_key_equal(&group->key, key) ? group : NULL;
 }
 
-/**
- * ioband_warn_lost() - warn of objects that were not freed, when no pool is left
- * @nr: number of objects
- * @what: name of the objects
- */
+/* Warn of objects that were not freed, when no pool is left. */
 static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
 {
 	const long lost = atomic_long_read(nr);

@@ -34,16 +34,7 @@ static const struct ioband_buckets *limits_buckets(struct ioband_group *group,
 	return ent->min ? &ent->min->buckets : NULL;
 }
 
-/**
- * ioband_limits_rates() - read the maximum or the minimum of a group
- * @group: group
- * @verb: IOBAND_MSG_MAX or IOBAND_MSG_MIN
- * @rates: the result; 0 for each rate that is not bounded
- *
- * Context: Process.
- *
- * Return: true if any rate is bounded.
- */
+/* Read the maximum (IOBAND_MSG_MAX) or the minimum; 0 for each rate that is not bounded. */
 bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
 			 struct ioband_rates *rates)
 {
@@ -53,15 +44,7 @@ bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
 	return ioband_args_any_rate(rates);
 }
 
-/**
- * ioband_limits_latency() - read a latency target of a group
- * @group: group
- * @dir: direction
- *
- * Context: Process.
- *
- * Return: microseconds; 0 if it has none.
- */
+/* A latency target in microseconds; 0: none. */
 u32 ioband_limits_latency(struct ioband_group *group, enum ioband_dir dir)
 {
 	const struct ioband_latency *latency;
@@ -83,14 +66,7 @@ static const struct ioband_max *max_of(const struct ioband_group *group,
 	return ioband_group_ent(group)->max;
 }
 
-/**
- * ioband_limits_is_set() - does a group have a maximum or a minimum
- * @group: group
- *
- * Context: Under the pool's lock.
- *
- * Return: true if so.
- */
+/* Does a group have a maximum or a minimum?  Under the pool's lock. */
 bool ioband_limits_is_set(struct ioband_group *group)
 {
 	const struct ioband_ent *ent = ioband_group_ent(group);
@@ -98,13 +74,9 @@ bool ioband_limits_is_set(struct ioband_group *group)
 	return group->limits && (ent->max || ent->min);
 }
 
-/**
- * ioband_limits_has_max() - does a group have a maximum, itself or above
- * @group: group
- *
- * Context: Under the pool's lock.
- *
- * Return: true if so: its bios have to pass the scheduler.
+/*
+ * Does a group have a maximum, itself or above, so that its bios have to pass the scheduler?  Under
+ * the pool's lock.
  */
 bool ioband_limits_has_max(const struct ioband_group *group)
 {
@@ -118,18 +90,11 @@ bool ioband_limits_has_max(const struct ioband_group *group)
 	return false;
 }
 
-/**
- * ioband_limits_split_bytes() - the size of splits below a maximum
- * @group: group
- * @dir: direction of the bio
- *
- * At a maximum of 4 MiB/s a bio of 4 MiB is a second's worth.  Dispatched as a whole it delays
- * other groups for as long as its transfer takes.
- *
- * Context: Under the pool's lock.
- *
- * Return: bytes, a power of two: at most 1/16 s of the maximum, and at least IOBAND_SPLIT_MIN;
- * U32_MAX: no bound.
+/*
+ * The size of splits below a maximum, under the pool's lock: a power of two, at most 1/16 s of the
+ * maximum, and at least IOBAND_SPLIT_MIN; U32_MAX: no bound.  At a maximum of 4 MiB/s a bio of 4
+ * MiB is a second's worth.  Dispatched as a whole it delays other groups for as long as its
+ * transfer takes.
  */
 u32 ioband_limits_split_bytes(const struct ioband_group *group, enum ioband_dir dir)
 {
@@ -147,14 +112,7 @@ u32 ioband_limits_split_bytes(const struct ioband_group *group, enum ioband_dir 
 	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_SPLIT_MIN);
 }
 
-/**
- * ioband_limits_new() - allocate a group's maximum, minimum and latency target
- * @gfp: flags of the allocation
- *
- * Context: As @gfp says.
- *
- * Return: all three, not initialised; NULL without memory.
- */
+/* Memory for a group's maximum, minimum and latency target, not initialised, or NULL. */
 struct ioband_limits *ioband_limits_new(gfp_t gfp)
 {
 	struct ioband_limits *limits = kmalloc(sizeof(*limits), gfp);
@@ -164,12 +122,6 @@ struct ioband_limits *ioband_limits_new(gfp_t gfp)
 	return limits;
 }
 
-/**
- * ioband_limits_free() - free the memory from ioband_limits_new()
- * @limits: no longer used by a group, or NULL
- *
- * Context: Any.
- */
 void ioband_limits_free(struct ioband_limits *limits)
 {
 	if (!limits)
@@ -178,9 +130,6 @@ void ioband_limits_free(struct ioband_limits *limits)
 	atomic_long_dec(&nr_limits);
 }
 
-/**
- * ioband_limits_exit() - warn of bounds that were not freed, when no pool is left
- */
 void ioband_limits_exit(void)
 {
 	ioband_warn_lost(&nr_limits, "bounds of groups");
@@ -284,13 +233,9 @@ static bool has_latency(struct ioband_group *group)
 	       latency_ent(group, IOBAND_DIR_WRITE)->latency[IOBAND_DIR_WRITE];
 }
 
-/**
- * ioband_limits_set() - change a group's maximum, minimum or latency target
- * @group: group
- * @message: the change
- * @spare: memory; used and set to NULL if the group had none of the three
- *
- * Context: Under the pool's lock.
+/*
+ * Change a group's maximum, minimum or latency target, under the pool's lock.  If the group had
+ * none of the three, *@spare is used and set to NULL.
  */
 void ioband_limits_set(struct ioband_group *group, const struct ioband_message *message,
 		       struct ioband_limits **spare)
@@ -313,14 +258,7 @@ void ioband_limits_set(struct ioband_group *group, const struct ioband_message *
 	}
 }
 
-/**
- * ioband_limits_begin() - give a new group its maximum, minimum and latency target
- * @group: new group without bios
- * @config: initial settings with at least one of the three
- * @limits: memory for them
- *
- * Context: Under the pool's lock.
- */
+/* Give a new group its initial settings, with at least one of the three.  Under the pool's lock. */
 void ioband_limits_begin(struct ioband_group *group, const struct ioband_config *config,
 			 struct ioband_limits *limits)
 {
@@ -336,12 +274,7 @@ void ioband_limits_begin(struct ioband_group *group, const struct ioband_config 
 			set_latency(group, dir, config->latency_us[dir]);
 }
 
-/**
- * ioband_limits_end() - remove a group's maximum, minimum and latency target
- * @group: group
- *
- * Context: Under the pool's lock.
- */
+/* Remove all three, under the pool's lock. */
 void ioband_limits_end(struct ioband_group *group)
 {
 	enum ioband_dir dir;

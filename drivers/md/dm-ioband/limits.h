@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: maxima, minima and latency targets.
- */
+/* dm-ioband: maxima, minima and latency targets. */
 #ifndef DM_IOBAND_LIMITS_H
 #define DM_IOBAND_LIMITS_H
 

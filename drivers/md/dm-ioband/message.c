@@ -362,18 +362,9 @@ static int answer(struct ioband_pool *pool, const struct ioband_message *message
 	return ret;
 }
 
-/**
- * ioband_message() - execute a message
- * @target: target that got the message
- * @argc: number of words
- * @argv: the words; may be modified
- * @result: buffer for an answer
- * @maxlen: size of the buffer; at least 1
- * @error: a sentence, on failure
- *
- * Context: Process; may sleep.
- *
- * Return: 0, or 1 if there is an answer, or -EINVAL, -ENOENT or -ENOMEM.
+/*
+ * Execute a message; the words may be modified.  May sleep.  Return: 0, or 1 if there is an
+ * answer in @result, or -EINVAL, -ENOENT or -ENOMEM with a sentence in @error.
  */
 int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		   char *result, unsigned int maxlen, struct ioband_error *error)

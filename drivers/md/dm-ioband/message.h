@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the text interface.
- */
+/* dm-ioband: the text interface. */
 #ifndef DM_IOBAND_MESSAGE_H
 #define DM_IOBAND_MESSAGE_H
 

@@ -78,15 +78,7 @@ static struct ioband_preset *find(const struct ioband_pool *pool, const struct i
 	return NULL;
 }
 
-/**
- * ioband_preset_find() - the initial settings of a group that is about to be made
- * @scope: scope of the group
- * @key: key of the group
- *
- * Context: Under the pool's lock.
- *
- * Return: the settings of its path, or NULL.
- */
+/* The initial settings of a group that is about to be made, or NULL.  Under the pool's lock. */
 const struct ioband_config *ioband_preset_find(const struct ioband_scope *scope,
 					       const struct ioband_key *key)
 {
@@ -240,17 +232,9 @@ static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 	return 0;
 }
 
-/**
- * ioband_preset_set() - change the preset of a path
- * @target: target that got the message
- * @message: the path and the change
- * @error: a sentence, on failure
- *
- * Existing groups keep their settings.
- *
- * Context: Process; may sleep.
- *
- * Return: 0, -ENOENT if there can be no such group, or -ENOMEM.
+/*
+ * Change the preset of a path.  Existing groups keep their settings.  May sleep.  Return: 0,
+ * -ENOENT if there can be no such group, or -ENOMEM.
  */
 int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
 		      struct ioband_error *error)
@@ -270,13 +254,7 @@ int ioband_preset_set(struct ioband_target *target, const struct ioband_message 
 	return ret;
 }
 
-/**
- * ioband_preset_forget() - free the presets of a part of the tree
- * @pool: pool
- * @scope: the part; no target uses it any more
- *
- * Context: Process; may sleep.
- */
+/* Free the presets of a part of the tree that no target uses any more.  May sleep. */
 void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope)
 {
 	struct ioband_preset *preset;
@@ -291,21 +269,13 @@ void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope)
 	mutex_unlock(&pool->reap);
 }
 
-/**
- * ioband_preset_end() - free all presets of a pool that has no devices
- * @pool: pool
- *
- * Context: Process; may sleep.
- */
+/* Free all presets of a pool that has no devices.  May sleep. */
 void ioband_preset_end(struct ioband_pool *pool)
 {
 	ioband_preset_forget(pool, &pool->scope);
 	kvfree(pool->preset_index);
 }
 
-/**
- * ioband_preset_exit() - warn of presets that were not freed, when no pool is left
- */
 void ioband_preset_exit(void)
 {
 	ioband_warn_lost(&nr_presets, "presets");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: presets: settings for cgroups that do not exist yet.
- */
+/* dm-ioband: presets: settings for cgroups that do not exist yet. */
 #ifndef DM_IOBAND_PRESET_H
 #define DM_IOBAND_PRESET_H
 

@@ -37,14 +37,7 @@ static u32 crypt_bytes(const struct bio *bio)
 	return 0;
 }
 
-/**
- * ioband_split_min_bytes() - the smallest size of splits that a bio allows
- * @bio: the bio
- *
- * Context: Process, at the arrival of the bio; takes no lock.
- *
- * Return: bytes, a power of two; 0: the bio must not be split.
- */
+/* The smallest size of splits that a bio allows, a power of two; 0: it must not be split. */
 u32 ioband_split_min_bytes(struct bio *bio)
 {
 	const u32 unit = crypt_bytes(bio);
@@ -58,16 +51,7 @@ u32 ioband_split_min_bytes(struct bio *bio)
 	return max_t(u32, bdev_logical_block_size(bio->bi_bdev), unit);
 }
 
-/**
- * ioband_split_bytes() - the size of the split at some offset
- * @io: per-bio data of a split bio
- * @bio: the bio
- * @offset: offset into the bio, bytes
- *
- * Context: Any.
- *
- * Return: bytes.
- */
+/* The size of the split at some offset into a split bio. */
 u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset)
 {
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
@@ -75,15 +59,9 @@ u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
 	return ioband_depth_split_bytes(io->split_bytes, start + offset, io->bytes - offset);
 }
 
-/**
- * ioband_split_accept() - let only the first split of a bio arrive
- * @io: per-bio data; gets the size of the split
- * @bio: clone, in the target's map()
- * @split_bytes: largest size of the split, a power of two
- *
- * device-mapper maps the rest as a bio of its own, after this one.
- *
- * Context: Process, in the target's map().
+/*
+ * In the target's map(): let only the first split of a clone arrive.  device-mapper maps the rest
+ * as a bio of its own, after this one.
  */
 void ioband_split_accept(struct ioband_io *io, struct bio *bio, u32 split_bytes)
 {
@@ -137,15 +115,9 @@ static u32 discard_begun(const struct ioband_io *io)
 	return io->split_bytes ? io->admitted : 0;
 }
 
-/**
- * ioband_split_discards_us() - the time that the bios without data in flight are expected to take
- * @pool: pool
- *
- * Devices that are blocked do not count: they complete nothing, and the others go on.
- *
- * Context: Under the pool's lock.
- *
- * Return: time, us; 0: none is in flight.
+/*
+ * The time that the bios without data in flight are expected to take; 0: none is.  Devices that are
+ * blocked do not count: they complete nothing, and the others go on.  Under the pool's lock.
  */
 u64 ioband_split_discards_us(const struct ioband_pool *pool)
 {
@@ -158,14 +130,9 @@ u64 ioband_split_discards_us(const struct ioband_pool *pool)
 	return us;
 }
 
-/**
- * ioband_split_expect_us() - the time that the next split of a bio without data is expected to take
- * @io: per-bio data
- * @bio: the bio
- *
- * Context: Under the pool's lock.
- *
- * Return: time, us; at least 1.
+/*
+ * The time, at least 1, that the next split of a bio without data is expected to take.  Under the
+ * pool's lock.
  */
 u64 ioband_split_expect_us(const struct ioband_io *io, const struct bio *bio)
 {
@@ -173,15 +140,9 @@ u64 ioband_split_expect_us(const struct ioband_io *io, const struct bio *bio)
 					discard_bytes(io, bio, discard_begun(io)));
 }
 
-/**
- * ioband_split_may_discard() - may the next split of a bio without data be dispatched
- * @io: per-bio data
- * @bio: the bio
- * @us: result of ioband_split_discards_us()
- *
- * Context: Under the pool's lock.
- *
- * Return: true if none is in flight, or all together are expected to take little time.
+/*
+ * May the next split of a bio without data be dispatched: is none in flight, or are all together,
+ * with @us of ioband_split_discards_us(), expected to take little time?  Under the pool's lock.
  */
 bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio, u64 us)
 {
@@ -190,14 +151,7 @@ bool ioband_split_may_discard(const struct ioband_io *io, const struct bio *bio,
 	return !us || us + ioband_split_expect_us(io, bio) <= IOBAND_DISCARD_US;
 }
 
-/**
- * ioband_split_begin_discard() - dispatch the next split of a bio without data
- * @io: per-bio data; gets the size of the split
- * @bio: the bio
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- */
+/* Dispatch the next split of a bio without data, under the pool's lock. */
 void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64 now_ns)
 {
 	struct ioband_member *member = io->target->member;
@@ -209,15 +163,9 @@ void ioband_split_begin_discard(struct ioband_io *io, const struct bio *bio, u64
 	ioband_discard_begin(&member->pool->lost, now_ns);
 }
 
-/**
- * ioband_split_end_discard() - a split of a bio without data has completed: charge it
- * @io: per-bio data
- * @bio: the bio
- * @bytes: size of the split
- * @status: its result; an error says nothing about the device time of others
- * @now_ns: time
- *
- * Context: Under the pool's lock.
+/*
+ * A split of a bio without data has completed: charge it, under the pool's lock.  An error says
+ * nothing about the device time of others.
  */
 void ioband_split_end_discard(struct ioband_io *io, const struct bio *bio, u32 bytes,
 			      blk_status_t status, u64 now_ns)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: splits of large bios.
- */
+/* dm-ioband: splits of large bios. */
 #ifndef DM_IOBAND_SPLIT_H
 #define DM_IOBAND_SPLIT_H
 

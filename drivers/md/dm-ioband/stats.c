@@ -62,14 +62,7 @@ static atomic_long_t nr_totals;
 /* Number of counters that groups have, as in &ioband_group.nr_stats. */
 static atomic_long_t nr_given[IOBAND_NR_STATS_KINDS];
 
-/**
- * ioband_stats_new() - allocate counters
- * @gfp: flags of the allocation
- *
- * Context: As @gfp says; for a new group, or for the spare counters of a pool.
- *
- * Return: counters without histograms, or NULL.
- */
+/* Counters without histograms, for a new group or for the spare counters of a pool, or NULL. */
 struct ioband_stats *ioband_stats_new(gfp_t gfp)
 {
 	struct ioband_stats *stats = kzalloc(sizeof(*stats), gfp);
@@ -191,12 +184,7 @@ static void take_back(struct ioband_group *group, struct ioband_stats *stats)
 	ioband_stats_free(stats);
 }
 
-/**
- * ioband_stats_free() - free counters and histograms
- * @stats: unused counters, or NULL
- *
- * Context: Process.
- */
+/* Free unused counters, or NULL. */
 void ioband_stats_free(struct ioband_stats *stats)
 {
 	if (!stats)
@@ -207,11 +195,6 @@ void ioband_stats_free(struct ioband_stats *stats)
 	atomic_long_dec(&nr_stats);
 }
 
-/**
- * ioband_stats_exit() - warn of counters that were not freed, when no pool is left
- *
- * Context: Process, when the module is removed.
- */
 void ioband_stats_exit(void)
 {
 	int kind;
@@ -222,14 +205,7 @@ void ioband_stats_exit(void)
 	ioband_warn_lost(&nr_totals, "totals of groups");
 }
 
-/**
- * ioband_stats_give() - give counters to a group
- * @group: group without counters
- * @stats: new counters
- * @kind: their class
- *
- * Context: Under the pool's lock.
- */
+/* Give new counters to a group without any, under the pool's lock. */
 void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
 		       enum ioband_stats_kind kind)
 {
@@ -239,14 +215,10 @@ void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
 	rcu_assign_pointer(group->stats, stats);
 }
 
-/**
- * ioband_stats_sort() - move a group's counters to the class of its present settings
- * @group: group with a changed setting
- *
- * The class is kept if the new one exceeds its budget.  Otherwise a subtree could take the share of
- * others little by little.
- *
- * Context: Under the pool's lock.
+/*
+ * Move a group's counters to the class of its changed settings, under the pool's lock.  The class
+ * is kept if the new one exceeds its budget.  Otherwise a subtree could take the share of others
+ * little by little.
  */
 void ioband_stats_sort(struct ioband_group *group)
 {
@@ -260,9 +232,7 @@ void ioband_stats_sort(struct ioband_group *group)
 	count_stats(group, stats, 1);
 }
 
-/*
- * Add spare counters; NULL: there is no memory, or the budget is used up.  Takes the pool's lock.
- */
+/* Add spare counters; NULL: no memory, or the budget is used up.  Takes the pool's lock. */
 static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 {
 	spin_lock_irq(&pool->lock);
@@ -276,14 +246,9 @@ static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 	wake_up_all(&pool->stocked);
 }
 
-/**
- * ioband_stats_stock() - allocate spare counters
- * @pool: pool
- *
- * Without waiting, the allocator has per-CPU memory for a few dozen counters at a time.  A thousand
- * groups that start together need more.
- *
- * Context: Process; may sleep.  Not in the I/O path.
+/*
+ * Allocate spare counters.  Without waiting, the allocator has per-CPU memory for a few dozen at a
+ * time.  A thousand groups that start together need more.  May sleep; not in the I/O path.
  */
 void ioband_stats_stock(struct ioband_pool *pool)
 {
@@ -298,16 +263,10 @@ void ioband_stats_stock(struct ioband_pool *pool)
 	}
 }
 
-/**
- * ioband_stats_may_come() - may a group get counters soon
- * @group: group for which ioband_stats_ready() returned another one
- * @left: jiffies for which a bio may still wait; 0: it has waited in vain
- *
- * After one bio has waited in vain, later bios do not wait until counters have been made again.
- *
- * Context: Under the pool's lock.
- *
- * Return: true if ioband_stats_wait() may help.
+/*
+ * May a group for which ioband_stats_ready() returned another one get counters soon, so that
+ * ioband_stats_wait() may help?  A bio may wait for @left jiffies more.  After one has waited in
+ * vain (0), later bios do not wait until counters have been made again.  Under the pool's lock.
  */
 bool ioband_stats_may_come(struct ioband_group *group, long left)
 {
@@ -328,16 +287,9 @@ bool ioband_stats_may_come(struct ioband_group *group, long left)
 	return true;
 }
 
-/**
- * ioband_stats_wait() - wait for spare counters
- * @pool: pool of the group for which ioband_stats_may_come() was true
- * @left: longest time, in jiffies
- *
- * The time is short: the allocation may wait for memory reclaim, and reclaim for this task's bios.
- * Another task may take the new counters first.
- *
- * Context: Process; sleeps.
- *
+/*
+ * Wait for spare counters for up to @left jiffies.  The time is short: the allocation may wait for
+ * memory reclaim, and reclaim for this task's bios.  Another task may take the new counters first.
  * Return: remaining jiffies, not less than 0; -ERESTARTSYS: the task was killed.
  */
 long ioband_stats_wait(struct ioband_pool *pool, long left)
@@ -350,12 +302,7 @@ long ioband_stats_wait(struct ioband_pool *pool, long left)
 	return ret < 0 ? ret : max(left - (long)(jiffies - since), 0L);
 }
 
-/**
- * ioband_stats_unstock() - free the spare counters
- * @pool: unused pool
- *
- * Context: Process.
- */
+/* Free the spare counters of an unused pool. */
 void ioband_stats_unstock(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats, *next;
@@ -394,14 +341,10 @@ static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
 	return stats;
 }
 
-/**
- * ioband_stats_ready() - give counters to the group of a bio, if it has none
- * @group: group of the bio
- *
- * Context: Under the pool's lock; does not sleep, as this is the I/O path.
- *
- * Return: the group; without memory, or beyond the budget, the nearest group above with counters,
- * which gets the bio.
+/*
+ * Give counters to the group of a bio, if it has none.  Under the pool's lock; does not sleep, as
+ * this is the I/O path.  Return: the group that gets the bio; without memory, or beyond the budget,
+ * the nearest group above with counters.
  */
 struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 {
@@ -415,11 +358,9 @@ struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 	return group;
 }
 
-/**
- * ioband_stats_make_hist() - give histograms to the groups that have counters
- * @pool: pool
- *
- * Context: Process; may sleep.  Not in the I/O path, so that it may wait for memory.
+/*
+ * Give histograms to the groups that have counters.  May sleep; not in the I/O path, so that it may
+ * wait for memory.
  */
 void ioband_stats_make_hist(struct ioband_pool *pool)
 {
@@ -443,14 +384,9 @@ void ioband_stats_make_hist(struct ioband_pool *pool)
 	}
 }
 
-/**
- * ioband_stats_released() - count the wait of a queued bio, unless it is dispatched at once
- * @io: per-bio data; its service starts at @now_ns
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- *
- * Return: time in the queue, in ns.
+/*
+ * Count the wait of a queued bio, unless it is dispatched at once.  Its service starts at @now_ns.
+ * Under the pool's lock.  Return: the wait in ns.
  */
 u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 {
@@ -543,14 +479,7 @@ static void add_stats(struct ioband_counters total[IOBAND_NR_OPS],
 	}
 }
 
-/**
- * ioband_stats_in_use() - may a group have bios queued or in flight
- * @group: group
- *
- * Context: Under the pool's lock.
- *
- * Return: true if it may have.
- */
+/* May a group have bios queued or in flight?  Under the pool's lock. */
 bool ioband_stats_in_use(struct ioband_group *group)
 {
 	const struct ioband_stats *stats = stats_of(group);
@@ -558,13 +487,7 @@ bool ioband_stats_in_use(struct ioband_group *group)
 	return group->retired || (stats && stats_pins(stats));
 }
 
-/**
- * ioband_stats_progress() - read the activity of a group
- * @stats: counters of the group, pinned by the caller
- * @progress: the result
- *
- * Context: Any; walks all possible CPUs.
- */
+/* Read the activity of a group, with counters pinned by the caller.  Walks all possible CPUs. */
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
 	struct ioband_sum sum = {};
@@ -587,14 +510,7 @@ void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *p
 	progress->open = max(open, 0);
 }
 
-/**
- * ioband_stats_are_below() - do groups below a group have counters
- * @group: group
- *
- * Context: Under the pool's lock.
- *
- * Return: true if so: the group has to keep its own.
- */
+/* Do groups below a group have counters, so that it has to keep its own?  Under the pool's lock. */
 bool ioband_stats_are_below(struct ioband_group *group)
 {
 	u32 own = !!stats_of(group) + !!group->retired;
@@ -606,14 +522,9 @@ bool ioband_stats_are_below(struct ioband_group *group)
 	return all > own;
 }
 
-/**
- * ioband_stats_retire() - detach a group's counters
- * @group: idle, or unindexed
- *
- * Bios that still find the group get new counters.  A grace period and ioband_stats_reap() have to
- * follow.
- *
- * Context: Under the pool's lock.
+/*
+ * Detach the counters of a group that is idle or unindexed, under the pool's lock.  Bios that still
+ * find the group get new ones.  A grace period and ioband_stats_reap() have to follow.
  */
 void ioband_stats_retire(struct ioband_group *group)
 {
@@ -637,15 +548,10 @@ static struct ioband_counters *find_totals(struct ioband_group *group)
 	return group->totals;
 }
 
-/**
- * ioband_stats_reap() - free retired counters that are not in use
- * @group: group with counters that were retired at least a grace period ago
- *
- * Their sums are kept.
- *
- * Context: Process; may sleep; under the pool's reap mutex.
- *
- * Return: false if bios still use them, or without memory for the sums.
+/*
+ * Free counters that were retired at least a grace period ago, and keep their sums.  Under the
+ * pool's reap mutex; may sleep.  Return: false if bios still use them, or without memory for the
+ * sums.
  */
 bool ioband_stats_reap(struct ioband_group *group)
 {
@@ -662,12 +568,7 @@ bool ioband_stats_reap(struct ioband_group *group)
 	return true;
 }
 
-/**
- * ioband_stats_drop() - free all counters of a group
- * @group: unused group
- *
- * Context: Process; may sleep; under the pool's reap mutex.
- */
+/* Free all counters of an unused group.  Under the pool's reap mutex; may sleep. */
 void ioband_stats_drop(struct ioband_group *group)
 {
 	/* New counters exist if a bio came after the old ones were retired. */
@@ -682,12 +583,7 @@ void ioband_stats_drop(struct ioband_group *group)
 	RCU_INIT_POINTER(group->stats, NULL);
 }
 
-/**
- * ioband_stats_end() - free a group's totals
- * @group: group with counters reaped or dropped
- *
- * Context: Any; the caller has the only reference to the group.
- */
+/* Free the totals of a group without counters, to which the caller has the only reference. */
 void ioband_stats_end(struct ioband_group *group)
 {
 	if (!group->totals)
@@ -703,13 +599,7 @@ static void add_sum(struct ioband_sum *sum, const struct ioband_stats *stats)
 	add_inflight(sum->inflight, stats);
 }
 
-/**
- * ioband_stats_sum() - sum up the counters of a group
- * @group: group
- * @sum: the sum
- *
- * Context: Process; under the pool's reap mutex.
- */
+/* Sum up the counters of a group.  Under the pool's reap mutex. */
 void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 {
 	struct ioband_pool *pool = group->pool;
@@ -739,15 +629,7 @@ static void add_histogram(struct ioband_histogram *total, const struct ioband_hi
 		total->bios[i] += READ_ONCE(part->bios[i]);
 }
 
-/**
- * ioband_stats_sum_hist() - sum up the histograms of a group
- * @group: group
- * @total: the sum
- *
- * Context: Process; under the pool's reap mutex.
- *
- * Return: false if it has none.
- */
+/* Sum up the histograms of a group; false if it has none.  Under the pool's reap mutex. */
 bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total)
 {
 	struct ioband_cpu_hist __percpu *hist = NULL;

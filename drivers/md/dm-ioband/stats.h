@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: counters and histograms.
- */
+/* dm-ioband: counters and histograms. */
 #ifndef DM_IOBAND_STATS_H
 #define DM_IOBAND_STATS_H
 
@@ -26,13 +24,7 @@ static inline void ioband_stats_count_time(struct ioband_histogram __percpu *his
 	this_cpu_inc(histogram->bios[ioband_stats_bucket(ns)]);
 }
 
-/**
- * ioband_stats_completed() - count a completed bio
- * @io: per-bio data
- * @now_ns: time
- *
- * Context: Any; the caller has pinned the group.
- */
+/* Count a completed bio; the caller has pinned the group. */
 static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 {
 	const struct ioband_stats *stats = io->stats;

@@ -85,15 +85,9 @@ static const u16 level_weights[IOBAND_NR_LEVELS] = {
 	1,						/* idle */
 };
 
-/**
- * ioband_stream_level() - the level of a bio
- * @bio: bio that arrives
- *
+/*
+ * The level of a bio that the current task submits, below IOBAND_NR_LEVELS; lower ones go first.
  * The priority of a kernel thread does not count, as it submits for other tasks.
- *
- * Context: Process, of the submitter.
- *
- * Return: below IOBAND_NR_LEVELS; lower ones go first.
  */
 u8 ioband_stream_level(const struct bio *bio)
 {
@@ -119,13 +113,6 @@ u8 ioband_stream_level(const struct bio *bio)
 	}
 }
 
-/**
- * ioband_stream_init() - initialise a queue
- * @stream: to initialise
- * @group: group of its bios
- * @node: node in which it competes
- * @level: level of its bios
- */
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level)
 {
@@ -285,17 +272,10 @@ static struct ioband_stream *find_run(struct ioband_group *group, const struct i
 	return NULL;
 }
 
-/**
- * ioband_stream_sort() - find the stream of a bio, in a group that has or needs streams
- * @group: group of the bio
- * @io: per-bio data
- * @bio: the bio
- *
- * The root keeps one queue, to which its weight, its maximum and its minimum belong.
- *
- * Context: Under the pool's lock.
- *
- * Return: the stream; without memory, the group's own queue.
+/*
+ * The stream of a bio, in a group that has or needs streams; without memory, the group's own queue.
+ * The root keeps one queue, to which its weight, its maximum and its minimum belong.  Under the
+ * pool's lock.
  */
 struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
 					 const struct bio *bio)
@@ -309,12 +289,7 @@ struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struc
 	return stream ?: find_level(group, io->level) ?: &group->own;
 }
 
-/**
- * ioband_stream_end() - free the streams of a group other than its own queue
- * @group: group with no bio queued or in flight
- *
- * Context: Under the pool's lock.
- */
+/* Free the streams of a group without bios, other than its own queue.  Under the pool's lock. */
 void ioband_stream_end(struct ioband_group *group)
 {
 	struct ioband_stream *stream, *next;
@@ -328,9 +303,6 @@ void ioband_stream_end(struct ioband_group *group)
 	atomic_long_dec(&nr_streams);
 }
 
-/**
- * ioband_stream_exit() - warn of streams that were not freed, when no pool is left
- */
 void ioband_stream_exit(void)
 {
 	ioband_warn_lost(&nr_streams, "streams of groups");

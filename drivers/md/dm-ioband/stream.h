@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: queues of a group: I/O priorities, sequential runs.
- */
+/* dm-ioband: queues of a group: I/O priorities, sequential runs. */
 #ifndef DM_IOBAND_STREAM_H
 #define DM_IOBAND_STREAM_H
 
@@ -28,16 +26,7 @@ static inline bool ioband_stream_may_run(const struct ioband_group *group, const
 	return group->pool->core.slice_ns && bio_op(bio) == REQ_OP_READ;
 }
 
-/**
- * ioband_stream_of() - find the stream of a bio
- * @group: group of the bio
- * @io: per-bio data with its level
- * @bio: the bio
- *
- * Context: Under the pool's lock.
- *
- * Return: the stream.
- */
+/* The stream of a bio.  Under the pool's lock. */
 static inline struct ioband_stream *ioband_stream_of(struct ioband_group *group,
 						     const struct ioband_io *io,
 						     const struct bio *bio)

@@ -77,12 +77,7 @@ static void core_learn_slice(const struct ioband_core *core, bool cold)
 	node->cold_slices = 0;
 }
 
-/**
- * ioband_ahead_begin() - the slice of a leaf begins; a queued bio is dispatched now
- * @core: scheduler
- * @leaf: new slice holder
- * @now_ns: time
- */
+/* The slice of a leaf begins; a queued bio is dispatched now. */
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	const bool tells = leaf->is_run && !leaf->was_idle && !leaf->inflight &&
@@ -92,16 +87,10 @@ void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf
 	core->first_ns = 0;
 }
 
-/**
- * ioband_ahead_complete() - a bio has completed
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bytes: size of the bio
- * @now_ns: time
- *
- * If it is no smaller, the second bio of a slice shows how long the first would have taken
- * without a seek.  The think time before it counts, too: a leaf with a think time above that of
- * a seek yields no result.
+/*
+ * A bio has completed.  If it is no smaller, the second bio of a slice shows how long the first
+ * would have taken without a seek.  The think time before it counts, too: a leaf with a think time
+ * above that of a seek yields no result.
  */
 void ioband_ahead_complete(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
 			   u64 now_ns)
@@ -119,16 +108,9 @@ void ioband_ahead_complete(struct ioband_core *core, const struct ioband_leaf *l
 	core->began_ns = 0;
 }
 
-/**
- * ioband_ahead_choose() - choose the next stream of a group
- * @core: scheduler
- * @node: node of the streams
- * @least: least served stream with a bio to dispatch
- * @open: directions in which bios may be dispatched, as halves of &ioband_ent.waiting
- *
- * Looks at all live streams if runs go to and fro.
- *
- * Return: @least, or another stream that precedes it.
+/*
+ * The next stream of a group: @least, the least served one with a bio in a direction of @open, or
+ * another that precedes it.  Looks at all live streams if runs go to and fro.
  */
 struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       const struct ioband_node *node, struct ioband_ent *least,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the order of a group's sequential runs.
- */
+/* dm-ioband: the order of a group's sequential runs. */
 #ifndef DM_IOBAND_SCHED_AHEAD_H
 #define DM_IOBAND_SCHED_AHEAD_H
 

@@ -135,13 +135,9 @@ static u32 limit_apart(const struct ioband_core *core)
 	return max((core->limit_ios - core->extra_ios) / max(core->below.apart, 1U), 1U);
 }
 
-/**
- * ioband_below_open() - withhold directions of a leaf in which a limit of its own is reached
- * @core: scheduler
- * @leaf: leaf
- * @dirs: directions in which it has queued bios, as bits
- *
- * Return: the other directions.
+/*
+ * Of the directions in which a leaf has queued bios, as bits, those in which it has not reached a
+ * limit of its own.
  */
 u8 ioband_below_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
@@ -197,13 +193,7 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	leaf_update(core, leaf);
 }
 
-/**
- * ioband_below_launch() - a bio is dispatched
- * @core: scheduler
- * @leaf: leaf of the bio
- * @dir: its direction
- * @now_ns: time
- */
+/* A bio is dispatched. */
 void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 			 u64 now_ns)
 {
@@ -220,13 +210,7 @@ void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enu
 			ioband_tree_counted_ios(core) > core->limit_ios;
 }
 
-/**
- * ioband_below_complete() - a bio has completed
- * @core: scheduler
- * @leaf: leaf of the bio
- * @dir: its direction
- * @now_ns: time
- */
+/* A bio has completed. */
 void ioband_below_complete(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 			   u64 now_ns)
 {
@@ -273,11 +257,9 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 			set_apart(core, leaf, dir, false);
 }
 
-/**
- * ioband_below_counted() - count the bios in flight of a leaf that may make a minimum late
- * @leaf: leaf
- *
- * Return: all, without those of flows that are apart.
+/*
+ * Bios in flight of a leaf that may make a minimum late: all, without those of flows that are
+ * apart.
  */
 u32 ioband_below_counted(const struct ioband_leaf *leaf)
 {
@@ -300,11 +282,7 @@ static void leave(struct ioband_leaf *leaf)
 		leaf->flows[dir] = (struct ioband_flow) {};
 }
 
-/**
- * ioband_below_remove() - forget a leaf
- * @core: scheduler
- * @leaf: without queued bios, and with none in flight
- */
+/* Forget a leaf without bios, queued or in flight. */
 void ioband_below_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	end_apart(core, leaf);
@@ -325,13 +303,7 @@ static bool leaf_is_apart(const struct ioband_leaf *leaf)
 	return leaf->apart_dirs;
 }
 
-/**
- * ioband_below_busy() - count the busy leaves of which all bios are those of flows that are apart
- * @core: scheduler
- * @ent: entity at or below which to look
- *
- * Return: part of its &ioband_ent.busy.
- */
+/* Of the busy leaves at or below an entity, those of which all bios are in flows that are apart. */
 u32 ioband_below_busy(const struct ioband_core *core, const struct ioband_ent *ent)
 {
 	const struct ioband_leaf *leaf;
@@ -368,12 +340,9 @@ static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *
 	       (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
-/**
- * ioband_below_look() - find out which flows are apart
- * @core: scheduler
- * @now_ns: time
- *
- * To be called every few milliseconds while groups compete, and followed by ioband_core_pick().
+/*
+ * Find out which flows are apart.  To be called every few milliseconds while groups compete, and
+ * followed by ioband_core_pick().
  */
 void ioband_below_look(struct ioband_core *core, u64 now_ns)
 {
@@ -408,14 +377,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 	core->late |= !!core->below.probe;
 }
 
-/**
- * ioband_below_hole() - leave one slot of the limit empty for a while
- * @core: scheduler, with such a while
- * @now_ns: time
- * @wake_ns: result: its end
- *
- * Return: true until then.
- */
+/* Is one slot of the limit to be left empty, until @wake_ns? */
 bool ioband_below_hole(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	if (now_ns >= core->below.hole_until_ns) {
@@ -426,12 +388,7 @@ bool ioband_below_hole(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 	return true;
 }
 
-/**
- * ioband_below_probe() - find the leaf that may have one bio beyond the limit
- * @core: scheduler; the limit is reached
- *
- * Return: the leaf, or NULL.
- */
+/* The limit is reached: the leaf that may have one bio beyond it, or NULL. */
 struct ioband_leaf *ioband_below_probe(const struct ioband_core *core)
 {
 	struct ioband_leaf *leaf = core->below.probe;
@@ -439,12 +396,9 @@ struct ioband_leaf *ioband_below_probe(const struct ioband_core *core)
 	return leaf && may_probe(core, leaf) ? leaf : NULL;
 }
 
-/**
- * ioband_below_went_on() - has the device served others for long
- * @core: scheduler
- * @now_ns: time
- *
- * Return: true if bios from before ioband_core_begin() need not count any more.
+/*
+ * Has the device served others for so long that bios from before ioband_core_begin() need not count
+ * any more?
  */
 bool ioband_below_went_on(const struct ioband_core *core, u64 now_ns)
 {

@@ -19,12 +19,7 @@
 /* One part of the I/O of a second. */
 #define IOBAND_TRAIL_NS		(NSEC_PER_SEC / IOBAND_TRAIL_PARTS)
 
-/**
- * ioband_bucket_charge() - charge an amount to a bucket
- * @bucket: bucket; without a rate it stands still
- * @amount: bytes or bios
- * @leeway: bounds of the bucket
- */
+/* Charge bytes or bios.  Without a rate a bucket stands still. */
 void ioband_bucket_charge(struct ioband_bucket *bucket, u32 amount,
 			  const struct ioband_leeway *leeway)
 {
@@ -39,12 +34,6 @@ void ioband_bucket_charge(struct ioband_bucket *bucket, u32 amount,
 	bucket->next_ns = max(bucket->next_ns, min(next_ns, leeway->most_ns));
 }
 
-/**
- * ioband_bucket_charge_bill() - charge a bio
- * @buckets: buckets
- * @bill: cost of the bio
- * @leeway: bounds of the buckets
- */
 void ioband_bucket_charge_bill(struct ioband_buckets *buckets, const struct ioband_bill *bill,
 			       const struct ioband_leeway *leeway)
 {
@@ -58,11 +47,7 @@ static void bucket_set(struct ioband_bucket *bucket, u64 rate)
 		*bucket = (struct ioband_bucket) { .rate = rate };
 }
 
-/**
- * ioband_bucket_set_rates() - set the rates of buckets
- * @buckets: buckets
- * @rates: rates; a bucket with an unchanged rate keeps its time
- */
+/* A bucket with an unchanged rate keeps its time. */
 void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband_rates *rates)
 {
 	enum ioband_dir dir;
@@ -73,12 +58,7 @@ void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband
 	}
 }
 
-/**
- * ioband_bucket_rates() - get the rates of buckets
- * @buckets: buckets; NULL: no rates
- *
- * Return: the rates.
- */
+/* The rates of buckets; none without @buckets. */
 struct ioband_rates ioband_bucket_rates(const struct ioband_buckets *buckets)
 {
 	struct ioband_rates rates = {};
@@ -97,13 +77,7 @@ static u32 trail_oldest(const struct ioband_trail *trail)
 	return (trail->last + 1) % (IOBAND_TRAIL_PARTS + 1);
 }
 
-/**
- * ioband_bucket_trail_add() - add I/O to a trail
- * @trail: trail
- * @amount: bytes or bios
- * @rate: amount per second; 0: no effect
- * @now_ns: time
- */
+/* Add bytes or bios to a trail; without a rate, no effect. */
 void ioband_bucket_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns)
 {
 	u64 used_ns;
@@ -119,11 +93,9 @@ void ioband_bucket_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u
 	trail->used_ns = used_ns;
 }
 
-/**
- * ioband_bucket_trail_until_ns() - time at which the oldest part is one second old
- * @trail: trail
- *
- * Return: time.  I/O from then on exceeds rate * 33/32 in no second by more than one bio.
+/*
+ * When the oldest part is one second old.  I/O from then on exceeds rate * 33/32 in no second by
+ * more than one bio.
  */
 u64 ioband_bucket_trail_until_ns(const struct ioband_trail *trail)
 {

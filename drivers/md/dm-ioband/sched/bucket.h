@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: token buckets.
- */
+/* dm-ioband: token buckets. */
 #ifndef DM_IOBAND_SCHED_BUCKET_H
 #define DM_IOBAND_SCHED_BUCKET_H
 

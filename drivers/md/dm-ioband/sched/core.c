@@ -160,10 +160,7 @@ static const struct ioband_hooks core_hooks = {
 	.idle_changed	= ioband_idle_update,
 };
 
-/**
- * ioband_core_init() - make a scheduler with an empty tree and no limit
- * @core: to initialise
- */
+/* An empty tree without a limit. */
 void ioband_core_init(struct ioband_core *core)
 {
 	*core = (struct ioband_core) {
@@ -181,13 +178,9 @@ void ioband_core_init(struct ioband_core *core)
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
 
-/**
- * ioband_core_set_limit() - bound the bios in flight
- * @core: scheduler
- * @ios: bios, at least 1
- * @stuck_ios: bios in flight at devices that do not answer, in addition to @ios
- *
- * Bios without data do not count either.  In force from the next ioband_core_pick() on.
+/*
+ * Bound the bios in flight to @ios, at least 1, and @stuck_ios at devices that do not answer.  Bios
+ * without data do not count either.  In force from the next ioband_core_pick() on.
  */
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
@@ -280,11 +273,7 @@ static void core_end_pauses(struct ioband_core *core, u64 now_ns)
 	}
 }
 
-/**
- * ioband_core_remove_leaf() - take a leaf out of its tree for good
- * @core: scheduler
- * @leaf: without queued bios, and with none in flight
- */
+/* Take a leaf without bios, queued or in flight, out of its tree for good. */
 void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
@@ -295,12 +284,9 @@ void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf)
 		core->bypass_leaf = NULL;
 }
 
-/**
- * ioband_core_note_sync() - a synchronous bio has arrived, or is dispatched
- * @core: scheduler
- * @now_ns: time
- *
- * For IOBAND_PAUSE_NS, no leaf keeps the lag of a pause, and the device does not idle for one.
+/*
+ * A synchronous bio has arrived, or is dispatched.  For IOBAND_PAUSE_NS no leaf keeps the lag of a
+ * pause, and the device does not idle for one.
  */
 void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 {
@@ -309,13 +295,7 @@ void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 		core_end_pauses(core, now_ns);
 }
 
-/**
- * ioband_core_begin() - the caller reports all bios from now on
- * @core: scheduler
- * @now_ns: time
- *
- * Earlier bios may have been dispatched without a report.
- */
+/* The caller reports all bios from now on.  It may have dispatched others before. */
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
 	core->told_ns = now_ns;
@@ -324,14 +304,9 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 	ioband_core_note_sync(core, now_ns);
 }
 
-/**
- * ioband_core_wait() - a bio of a leaf is queued, or may be dispatched again
- * @core: scheduler
- * @leaf: leaf of the bio
- * @dir: direction of the bio
- * @now_ns: time
- *
- * To be called for each bio that is queued; only the first in each direction has an effect.
+/*
+ * A bio of a leaf is queued, or may be dispatched again.  Only the first in each direction has an
+ * effect.
  */
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns)
@@ -402,15 +377,11 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	return leaf;
 }
 
-/**
- * ioband_core_pick() - choose the leaf that is served next
- * @core: scheduler
- * @now_ns: time
- * @wake_ns: result, if NULL is returned: the time of the next call, or IOBAND_NO_WAKEUP
- *	if only an arrival, a completion or ioband_latency_look() can change the answer
- *
- * Return: the leaf, or NULL.  The caller dispatches the next bio of the leaf, in a direction of
- * ioband_tree_dirs(), and calls ioband_core_admit().
+/*
+ * Choose the leaf that is served next.  The caller dispatches its next bio, in a direction of
+ * ioband_tree_dirs(), and calls ioband_core_admit().  If it is NULL, @wake_ns is the time of the
+ * next call, or IOBAND_NO_WAKEUP if only an arrival, a completion or ioband_latency_look() can
+ * change the answer.
  */
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
@@ -546,15 +517,9 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 		ioband_idle_charge(core, leaf, now_ns);
 }
 
-/**
- * ioband_core_admit() - the next bio of a leaf is dispatched
- * @core: scheduler
- * @leaf: result of ioband_core_pick()
- * @bill: cost of the bio
- * @dirs: directions in which the leaf still has queued bios, as bits
- * @now_ns: time
- *
- * Return: &ioband_bill.for_min of the bio, for its completion.
+/*
+ * The next bio of the picked leaf is dispatched; @dirs still have queued bios, as bits.  Return:
+ * &ioband_bill.for_min of the bio, for its completion.
  */
 bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns)
@@ -570,15 +535,9 @@ bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 	return for_min;
 }
 
-/**
- * ioband_core_admit_now() - a bio is dispatched out of turn, as a debt
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bill: cost of the bio
- * @now_ns: time
- *
- * For bios on which other tasks depend.  The charge stays in the virtual time of the leaf and of
- * the groups above it, and delays their next bios.
+/*
+ * A bio on which other tasks depend is dispatched out of turn.  The charge is a debt in the virtual
+ * time of the leaf and of the groups above it, and delays their next bios.
  */
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns)
@@ -594,14 +553,10 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 	core_launch(core, leaf, bill, false, now_ns);
 }
 
-/**
- * ioband_core_withdraw() - queued bios of a leaf were removed, or may not be dispatched for now
- * @core: scheduler
- * @leaf: leaf
- * @dirs: directions in which it has queued bios that may be dispatched, as bits
- *
- * The leaf may keep other bios, for a device that is blocked or a worker that sleeps.  They count
- * again from ioband_core_wait() on; the leaf is not compensated for that time.
+/*
+ * Queued bios of a leaf were removed, or may not be dispatched for now: the device is blocked, or a
+ * worker sleeps.  Only those in @dirs, as bits, may be.  The others count again from
+ * ioband_core_wait() on; the leaf is not compensated for that time.
  */
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
@@ -617,11 +572,9 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 				      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, 0);
 }
 
-/**
- * ioband_core_learn_gap() - update the mean time between completions, over about the last 16
- * @core: scheduler
- * @ios: number of completions since the last call, at least 1
- * @now_ns: time of the latest
+/*
+ * Update the mean time between completions, over about the last 16.  @ios, at least 1, have
+ * completed since the last call, the latest of them at @now_ns.
  */
 void ioband_core_learn_gap(struct ioband_core *core, u32 ios, u64 now_ns)
 {
@@ -653,14 +606,9 @@ static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf,
 	ioband_tree_set_state(core, leaf, IOBAND_LEAF_ANTICIPATED, 0);
 }
 
-/**
- * ioband_core_complete_one() - a bio has completed, maybe before others that are known already
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bill: as for ioband_core_admit()
- * @now_ns: time
- *
- * The caller calls ioband_core_learn_gap() after several.
+/*
+ * A bio has completed, maybe before others that are known already.  The caller calls
+ * ioband_core_learn_gap() after several.
  */
 void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf,
 			      const struct ioband_bill *bill, u64 now_ns)
@@ -708,19 +656,12 @@ static bool ent_has_rivals(const struct ioband_core *core, const struct ioband_e
 	return busy;
 }
 
-/**
- * ioband_core_may_discard() - may a bio without data be dispatched
- * @core: scheduler
- * @leaf: leaf of the bio
- * @now_ns: time
- *
- * It may occupy the whole device.  So its leaf, and each group above, must not lead the siblings
- * that have bios queued or in flight, or are anticipated, by more than its last bio.  That does not
- * hold for a leaf with a minimum that is due, nor with slices.  Where a device does not answer, the
- * lead of others may never change.
- *
- * Return: true if so.  Otherwise the next dispatch of a sibling, or the end of a grace period
- * (ioband_core_discard_wake()), may change the answer.
+/*
+ * May a bio without data be dispatched?  It may occupy the whole device.  So its leaf, and each
+ * group above, must not lead the siblings that have bios queued or in flight, or are anticipated,
+ * by more than its last bio.  That does not hold for a leaf with a minimum that is due, nor with
+ * slices.  Where a device does not answer, the lead of others may never change.  The next dispatch
+ * of a sibling, or the end of a grace period (ioband_core_discard_wake()), may change the answer.
  */
 bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
@@ -739,52 +680,30 @@ bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf 
 	return true;
 }
 
-/**
- * ioband_core_wait_again() - the bios without data of a leaf may be dispatched again
- * @core: scheduler
- * @leaf: leaf of these bios, for which ioband_core_may_discard() was false
- * @now_ns: time
- *
- * The time of the wait is no think time of the leaf.
- */
+/* ioband_core_may_discard() may be true now.  The time of the wait is no think time of the leaf. */
 void ioband_core_wait_again(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	leaf->done_ns = 0;
 	ioband_core_wait(core, leaf, IOBAND_DIR_WRITE, now_ns);
 }
 
-/**
- * ioband_core_discard_wake() - when ioband_core_may_discard() may change without another call
- * @core: scheduler
- *
- * Return: time, or IOBAND_NO_WAKEUP.
- */
+/* When ioband_core_may_discard() may change without another call, or IOBAND_NO_WAKEUP. */
 u64 ioband_core_discard_wake(const struct ioband_core *core)
 {
 	return RB_EMPTY_ROOT(&core->anticipated.rb_root) ? IOBAND_NO_WAKEUP :
 							   ioband_tree_grace_ends(core);
 }
 
-/**
- * ioband_core_charge_discard() - charge a bio without data, which is about to complete
- * @core: scheduler
- * @leaf: leaf of the bio
- * @charge: result of ioband_discard_end()
- *
- * The charge is a debt, as it was not known when the bio was dispatched.
+/*
+ * Charge a bio without data that is about to complete, by the result of ioband_discard_end().  It
+ * is a debt, as it was not known at the dispatch.
  */
 void ioband_core_charge_discard(struct ioband_core *core, struct ioband_leaf *leaf, u32 charge)
 {
 	ioband_tree_charge(core, leaf, charge, false, false);
 }
 
-/**
- * ioband_core_complete() - a bio has completed
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bill: as for ioband_core_admit()
- * @now_ns: time
- */
+/* A bio has completed, with the bill of ioband_core_admit(). */
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns)
 {
@@ -792,15 +711,10 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	ioband_core_complete_one(core, leaf, bill, now_ns);
 }
 
-/**
- * ioband_core_set_slice() - give each leaf the device to itself for a slice
- * @core: scheduler
- * @slice_ns: longest slice; 0: no slices
- * @charge_time: charge the device time of a leaf instead of the cost of its bios; with
- *	slices only
- * @now_ns: time
- *
- * In force from the next ioband_core_pick() on.  Bios in flight are not affected.
+/*
+ * Give each leaf the device to itself for up to @slice_ns (0: no slices), and with @charge_time
+ * charge device time instead of the cost of bios.  In force from the next ioband_core_pick() on.
+ * Bios in flight are not affected.
  */
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
 {

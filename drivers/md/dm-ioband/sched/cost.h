@@ -41,14 +41,7 @@ enum ioband_measure {
  */
 #define IOBAND_NO_DATA_MAX	1048576U
 
-/**
- * ioband_cost() - compute the bill of a bio
- * @measure: measure of the pool
- * @bytes: bytes that the bio covers
- * @has_data: the bio transfers them
- *
- * Return: the bill.
- */
+/* The bill of a bio that covers so many bytes. */
 static inline struct ioband_bill ioband_cost(enum ioband_measure measure, u32 bytes, bool has_data)
 {
 	struct ioband_bill bill = {
@@ -61,14 +54,7 @@ static inline struct ioband_bill ioband_cost(enum ioband_measure measure, u32 by
 	return bill;
 }
 
-/**
- * ioband_cost_done() - compute the charge of a completion
- * @measure: measure of the pool
- * @bytes: size of the bio or split
- * @whole_bytes: size of the bio; 0 counts as 1
- *
- * Return: units of charge.
- */
+/* Units of charge of a completed bio or split; a size of the bio of 0 counts as 1. */
 static inline u64 ioband_cost_done(enum ioband_measure measure, u32 bytes, u32 whole_bytes)
 {
 	if (measure != IOBAND_MEASURE_IOS)

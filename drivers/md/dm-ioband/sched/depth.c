@@ -185,10 +185,7 @@
 /* After this many rounds in a row, faster or slower by a quarter, device or load have changed. */
 #define IOBAND_ODD_ROUNDS	3
 
-/**
- * ioband_depth_init() - start without knowledge of the device
- * @depth: to initialise
- */
+/* Start without knowledge of the device. */
 void ioband_depth_init(struct ioband_depth *depth)
 {
 	const struct ioband_depth_limit first = { IOBAND_DEPTH_FIRST, IOBAND_SPLIT_MAX };
@@ -710,14 +707,9 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
 	depth->light_ns = depth->full ? 0 : depth->light_ns + round->ns;
 }
 
-/**
- * ioband_depth_sample() - update the estimate
- * @depth: estimator
- * @sample: completions since the last call
- *
- * To be called every 10 ms or so while the limit is in force.
- *
- * Return: true if the limit has changed.
+/*
+ * Update the estimate with the completions since the last call.  To be called every 10 ms or so
+ * while the limit is in force.  Return: true if the limit has changed.
  */
 bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample)
 {
@@ -751,12 +743,9 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	return !limit_equal(depth->limit, old);
 }
 
-/**
- * ioband_depth_stop() - samples stop for a while
- * @depth: estimator
- *
- * Ends a trial without a result, and puts the chosen limit in force.  A pause continues when
- * samples resume, as device and load are probably the same.
+/*
+ * Samples stop for a while.  Ends a trial without a result, and puts the chosen limit in force.  A
+ * pause continues when samples resume, as device and load are probably the same.
  */
 void ioband_depth_stop(struct ioband_depth *depth)
 {

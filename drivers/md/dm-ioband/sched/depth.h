@@ -27,13 +27,9 @@ struct ioband_depth_limit {
 	u32 split_bytes;
 };
 
-/**
- * ioband_depth_split_bytes() - size of the next split of a bio
- * @split_bytes: size of splits, a power of two
- * @at: start of the split on the device, bytes; bits above 32 do not matter
- * @left: rest of the bio, bytes
- *
- * Return: bytes up to the next multiple of @split_bytes, or to the end of the bio.
+/*
+ * Size of the next split of a bio of which @left bytes are left: up to the next multiple of
+ * @split_bytes, a power of two, on the device.  Bits of @at above 32 do not matter.
  */
 static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
 {
@@ -75,12 +71,9 @@ struct ioband_sample {
 /* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */
 #define IOBAND_BIO_BYTES	(32U << 10)
 
-/**
- * ioband_depth_work() - contribution of a completion to throughput
- * @bytes: size of the bio or split
- * @whole_bytes: size of the bio; 0 counts as 1
- *
- * Return: @bytes, and the same part of the fixed cost of the bio.
+/*
+ * Contribution of a completion to throughput: its bytes, and the same part of the fixed cost of the
+ * bio.  A size of the bio of 0 counts as 1.
  */
 static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
 {
@@ -89,14 +82,9 @@ static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
 	return bytes + (u64)bytes * IOBAND_BIO_BYTES / (whole_bytes ?: 1);
 }
 
-/**
- * ioband_depth_count() - add a completion to a sample
- * @sample: of the present period
- * @bytes: size of the bio or split
- * @whole_bytes: size of the bio
- * @gap_ns: time since the completion before
- * @busy_ns: part of it in which bios were in flight
- * @held_ns: for so long the limit has kept bios queued; 0: none is
+/*
+ * Add a completion @gap_ns after the last one; for @busy_ns of it, bios were in flight.  @held_ns:
+ * for so long the limit has kept bios queued.
  */
 static inline void ioband_depth_count(struct ioband_sample *sample, u32 bytes, u32 whole_bytes,
 				      u64 gap_ns, u64 busy_ns, u64 held_ns)
@@ -242,35 +230,21 @@ void ioband_depth_init(struct ioband_depth *depth);
 bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample);
 void ioband_depth_stop(struct ioband_depth *depth);
 
-/**
- * ioband_depth_begin_sample() - start a sample
- * @depth: estimator
- *
- * Return: a sample without completions.
- */
+/* A sample without completions. */
 static inline struct ioband_sample ioband_depth_begin_sample(const struct ioband_depth *depth)
 {
 	return (struct ioband_sample) { .pace_ns = depth->pace_ns };
 }
 
-/**
- * ioband_depth_in_trial() - test for a trial
- * @depth: estimator
- *
- * Return: true while the limit in force may be wider or narrower than the chosen one.
- */
+/* The limit in force may be wider or narrower than the chosen one. */
 static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
 {
 	return depth->trial.hi.ios;
 }
 
-/**
- * ioband_depth_is_settled() - test for a recent trial without a change
- * @depth: estimator
- *
- * Return: true if, since the chosen limit last changed or ioband_depth_stop(), a trial of more
- * or less in flight has changed nothing.  A load that stays well below the limit then does not
- * fill the device.
+/*
+ * Since the chosen limit last changed, or ioband_depth_stop(), a trial of more or less in flight
+ * has changed nothing.  A load that stays well below the limit then does not fill the device.
  */
 static inline bool ioband_depth_is_settled(const struct ioband_depth *depth)
 {

@@ -79,25 +79,15 @@ static u32 size_of(u8 shift, u32 granularity)
 	return max(bytes - bytes % granularity, granularity);
 }
 
-/**
- * ioband_discard_bytes() - the size of the splits of discards
- * @discard: estimate
- * @granularity: of the device, bytes; not 0
- *
- * Return: bytes, a multiple of @granularity.
- */
+/* The size of the splits of discards, a multiple of the device's granularity, which is not 0. */
 u32 ioband_discard_bytes(const struct ioband_discard *discard, u32 granularity)
 {
 	return size_of(shift_of(discard), granularity);
 }
 
-/**
- * ioband_discard_expect_us() - the device time that a discard or a split is going to take
- * @discard: estimate
- * @granularity: of the device, bytes; not 0
- * @bytes: size
- *
- * Return: time, us; if unknown, so long that no other discard is in flight.
+/*
+ * The device time that a discard or a split is going to take; if unknown, so long that no other
+ * discard is in flight.
  */
 u32 ioband_discard_expect_us(const struct ioband_discard *discard, u32 granularity, u32 bytes)
 {
@@ -146,14 +136,7 @@ static u8 next_shift(const struct ioband_discard *discard, u32 granularity)
 	return shift;
 }
 
-/**
- * ioband_discard_learn() - a discard or a split has completed
- * @discard: estimate
- * @granularity: of the device, bytes; not 0
- * @bytes: size
- * @whole: it is a whole discard
- * @ns: device time
- */
+/* A split, or a @whole discard, has completed. */
 void ioband_discard_learn(struct ioband_discard *discard, u32 granularity, u32 bytes, bool whole,
 			  u64 ns)
 {
@@ -180,10 +163,6 @@ void ioband_discard_learn(struct ioband_discard *discard, u32 granularity, u32 b
 		set_shift(discard, next);
 }
 
-/**
- * ioband_discard_init() - a pool without discards so far
- * @lost: to initialise
- */
 void ioband_discard_init(struct ioband_lost *lost)
 {
 	*lost = (struct ioband_lost) {
@@ -192,13 +171,9 @@ void ioband_discard_init(struct ioband_lost *lost)
 	};
 }
 
-/**
- * ioband_discard_learn_rate() - bios with data were served while no discard was in flight
- * @lost: service of the pool
- * @work: their charge
- * @ns: time
- *
- * To be called every 10 ms or so.  Each call counts an eighth more than the one before.
+/*
+ * Bios with data were served for @ns while no discard was in flight.  To be called every 10 ms or
+ * so.  Each call counts an eighth more than the one before.
  */
 void ioband_discard_learn_rate(struct ioband_lost *lost, u64 work, u64 ns)
 {
@@ -208,11 +183,7 @@ void ioband_discard_learn_rate(struct ioband_lost *lost, u64 work, u64 ns)
 	lost->work_ns += ns;
 }
 
-/**
- * ioband_discard_begin() - a discard or a split is dispatched
- * @lost: service of the pool
- * @now_ns: time
- */
+/* A discard or a split is dispatched. */
 void ioband_discard_begin(struct ioband_lost *lost, u64 now_ns)
 {
 	if (lost->inflight++)
@@ -222,15 +193,9 @@ void ioband_discard_begin(struct ioband_lost *lost, u64 now_ns)
 	lost->beside = 0;
 }
 
-/**
- * ioband_discard_end() - a discard or a split has completed
- * @lost: service of the pool
- * @now_ns: time
- * @lost_ns: result: the device time
- *
- * Discards that were in flight together share the time between their completions.
- *
- * Return: its cost, in units of charge.
+/*
+ * A discard or a split has completed, and took @lost_ns of device time.  Discards that were in
+ * flight together share the time between their completions.  Return: its cost, in units of charge.
  */
 u32 ioband_discard_end(struct ioband_lost *lost, u64 now_ns, u64 *lost_ns)
 {
@@ -245,13 +210,7 @@ u32 ioband_discard_end(struct ioband_lost *lost, u64 now_ns, u64 *lost_ns)
 	return min_t(u64, cost, U32_MAX);
 }
 
-/**
- * ioband_discard_is_recent() - is a discard in flight, or was one lately
- * @lost: service of the pool
- * @now_ns: time
- *
- * Return: true if so.
- */
+/* Is a discard in flight, or was one lately? */
 bool ioband_discard_is_recent(const struct ioband_lost *lost, u64 now_ns)
 {
 	return lost->inflight ||

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the structures of the tree: entities, leaves, nodes.
- */
+/* dm-ioband: the structures of the tree: entities, leaves, nodes. */
 #ifndef DM_IOBAND_SCHED_ENTITY_H
 #define DM_IOBAND_SCHED_ENTITY_H
 

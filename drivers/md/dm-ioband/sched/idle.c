@@ -80,10 +80,9 @@ static void node_update(struct ioband_core *core, struct ioband_node *node)
 		ioband_tree_yield(core, node, yields);
 }
 
-/**
- * ioband_idle_update() - let the idle class yield, or serve it again
- * @core: scheduler
- * @ent: entity; its counters, and those of the nodes above, have changed
+/*
+ * Counters of an entity, and of the nodes above, have changed: let the idle class yield, or serve
+ * it again.
  */
 void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent)
 {
@@ -92,12 +91,9 @@ void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent)
 			node_update(core, ent->parent);
 }
 
-/**
- * ioband_idle_expire() - serve the idle class again where a grace period is over
- * @core: scheduler
- * @now_ns: time
- *
- * Looks at all nodes with such entities, at most once in each IOBAND_IDLE_GRACE_NS.
+/*
+ * Serve the idle class again where a grace period is over.  Looks at all nodes with such entities,
+ * at most once in each IOBAND_IDLE_GRACE_NS.
  */
 void ioband_idle_expire(struct ioband_core *core, u64 now_ns)
 {
@@ -119,12 +115,7 @@ static bool node_is_due(const struct ioband_core *core, const struct ioband_node
 	       core->now_ns >= node->idle_ns + IOBAND_IDLE_RUN_NS;
 }
 
-/**
- * ioband_idle_charge() - a bio is dispatched; some entity is in the idle class
- * @core: scheduler
- * @leaf: leaf of the bio
- * @now_ns: time
- */
+/* A bio is dispatched; some entity is in the idle class. */
 void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	struct ioband_ent *ent;
@@ -149,12 +140,7 @@ void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 	}
 }
 
-/**
- * ioband_idle_complete() - a bio has completed; some entity is in the idle class
- * @core: scheduler
- * @leaf: leaf of the bio
- * @now_ns: time
- */
+/* A bio has completed; some entity is in the idle class. */
 void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	struct ioband_ent *ent;
@@ -173,12 +159,7 @@ void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u6
 	}
 }
 
-/**
- * ioband_idle_yields() - does a leaf yield
- * @leaf: leaf
- *
- * Return: true if it does, or an entity above it.
- */
+/* Does a leaf yield, or an entity above it? */
 bool ioband_idle_yields(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;

@@ -122,13 +122,7 @@ static bool throttle_is_for(const struct ioband_core *core, const struct ioband_
 	return worst && worst->ent->parent && ent_is_below(&leaf->ent, worst->ent);
 }
 
-/**
- * ioband_latency_charge() - a bio is dispatched
- * @core: scheduler, with a latency target
- * @leaf: leaf of the bio
- * @bill: cost of the bio
- * @now_ns: time
- */
+/* A bio is dispatched; some entity has a latency target. */
 void ioband_latency_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns)
 {
@@ -213,23 +207,13 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 	return leaf;
 }
 
-/**
- * ioband_latency_divert() - choose another leaf if the throttle holds the next one
- * @core: scheduler, with a latency target
- * @leaf: leaf that is the next
- * @ios: bios that count against the limit
- * @limit: in-flight limit, bios
- * @now_ns: time
- * @wake_ns: as for ioband_core_pick()
- *
- * Leaves after a held one have had more service: the throttle holds them as well.  But with
- * slices, the slice holder may have had more service than other leaves.  And the throttle does
- * not hold reads while it holds writes.
- *
- * Sets @late for the caller, the held directions for ioband_tree_dirs(), and the bypassing leaf
- * for the charge.
- *
- * Return: @leaf if the throttle does not hold it; another leaf; or NULL.
+/*
+ * Choose another leaf if the throttle holds the next one.  Leaves after a held one have had more
+ * service: the throttle holds them as well.  But with slices, the slice holder may have had more
+ * service than other leaves.  And the throttle does not hold reads while it holds writes.  Sets
+ * &ioband_core.late for the caller, the held directions for ioband_tree_dirs(), and the bypassing
+ * leaf for the charge.  Return: @leaf if the throttle does not hold it; another leaf; or NULL, with
+ * @wake_ns as for ioband_core_pick().
  */
 struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 					  u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
@@ -249,11 +233,7 @@ struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioban
 	return NULL;
 }
 
-/**
- * ioband_latency_complete() - a bio of a leaf has completed
- * @leaf: leaf of the bio; some entity has a latency target
- * @bill: cost of the bio
- */
+/* A bio has completed; some entity has a latency target. */
 void ioband_latency_complete(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
 {
 	const struct ioband_ent *ent;
@@ -263,12 +243,7 @@ void ioband_latency_complete(const struct ioband_leaf *leaf, const struct ioband
 			ent->latency[bill->dir]->inflight--;
 }
 
-/**
- * ioband_latency_sample() - report the latency of a completed read, or awaited write or flush
- * @leaf: leaf of the bio
- * @dir: direction; of a flush, that of writes
- * @ns: time from arrival to completion
- */
+/* A read, or awaited write or flush (counted as a write), has completed @ns after its arrival. */
 void ioband_latency_sample(const struct ioband_leaf *leaf, enum ioband_dir dir, u64 ns)
 {
 	const struct ioband_ent *ent = &leaf->ent;
@@ -375,13 +350,7 @@ static struct ioband_latency *latencies_look(const struct ioband_core *core, u64
 	return worst;
 }
 
-/**
- * ioband_latency_end_throttle() - end the throttle
- * @core: scheduler
- * @now_ns: time
- *
- * The latencies so far are discarded.
- */
+/* End the throttle.  The latencies so far are discarded. */
 void ioband_latency_end_throttle(struct ioband_core *core, u64 now_ns)
 {
 	struct ioband_latency *latency;
@@ -425,13 +394,9 @@ static void throttle_step(struct ioband_core *core, const struct ioband_latency 
 	bucket->rest = 0;
 }
 
-/**
- * ioband_latency_look() - evaluate the latency targets, and set the throttle
- * @core: scheduler
- * @now_ns: time
- *
- * To be called every few milliseconds while groups compete, and followed by ioband_core_pick():
- * the throttle may have ended.
+/*
+ * Evaluate the latency targets, and set the throttle.  To be called every few milliseconds while
+ * groups compete, and followed by ioband_core_pick(): the throttle may have ended.
  */
 void ioband_latency_look(struct ioband_core *core, u64 now_ns)
 {
@@ -467,26 +432,15 @@ void ioband_latency_look(struct ioband_core *core, u64 now_ns)
 	throttle->worst = worst;
 }
 
-/**
- * ioband_latency_init() - make a latency target that is not in use
- * @latency: to initialise
- * @dir: for reads or for writes
- */
 void ioband_latency_init(struct ioband_latency *latency, enum ioband_dir dir)
 {
 	*latency = (struct ioband_latency) { .dir = dir };
 	INIT_LIST_HEAD(&latency->latencies);
 }
 
-/**
- * ioband_latency_set() - give an entity a latency target, or change it
- * @core: scheduler
- * @ent: entity of a leaf or a node, which may be the root
- * @latency: target of the entity in its direction, or a new one if it has none
- * @target_ns: mean latency
- * @now_ns: time
- *
- * Latencies so far are discarded, unless the target is unchanged.
+/*
+ * Give an entity, which may be the root, a latency target, or change it.  Latencies so far are
+ * discarded, unless the target is unchanged.
  */
 void ioband_latency_set(struct ioband_core *core, struct ioband_ent *ent,
 			struct ioband_latency *latency, u64 target_ns, u64 now_ns)
@@ -505,12 +459,7 @@ void ioband_latency_set(struct ioband_core *core, struct ioband_ent *ent,
 	*present = latency;
 }
 
-/**
- * ioband_latency_remove() - remove a latency target of an entity
- * @core: scheduler
- * @ent: entity; the caller can free its target afterwards
- * @dir: for reads or for writes
- */
+/* The caller can free the target afterwards. */
 void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent, enum ioband_dir dir)
 {
 	struct ioband_latency *latency = ent->latency[dir];

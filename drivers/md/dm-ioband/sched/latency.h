@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: latency targets.
- */
+/* dm-ioband: latency targets. */
 #ifndef DM_IOBAND_SCHED_LATENCY_H
 #define DM_IOBAND_SCHED_LATENCY_H
 

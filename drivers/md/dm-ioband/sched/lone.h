@@ -52,23 +52,14 @@ struct ioband_lone {
 	u64 rivals_ns;
 };
 
-/**
- * ioband_lone_begin() - the shared state begins, or completions were not counted
- * @lone: state
- */
+/* The shared state begins, or completions were not counted. */
 static inline void ioband_lone_begin(struct ioband_lone *lone)
 {
 	lone->ios = 0;
 	lone->ns = 0;
 }
 
-/**
- * ioband_lone_tick() - account for a tick of the shared state
- * @lone: state
- * @sample: completions since the last tick
- * @rivals: several groups are active
- * @now_ns: time
- */
+/* Account for a tick of the shared state.  @rivals: several groups are active. */
 static inline void ioband_lone_tick(struct ioband_lone *lone, const struct ioband_sample *sample,
 				    bool rivals, u64 now_ns)
 {
@@ -82,13 +73,7 @@ static inline void ioband_lone_tick(struct ioband_lone *lone, const struct ioban
 		lone->rivals_ns = now_ns;
 }
 
-/**
- * ioband_lone_limit() - in-flight limit while one group is active
- * @lone: state
- * @limit_ios: estimated limit
- *
- * Return: bios and splits, @limit_ios at least.
- */
+/* In-flight limit while one group is active, at least @limit_ios, the estimated one. */
 static inline u32 ioband_lone_limit(const struct ioband_lone *lone, u32 limit_ios)
 {
 	const u64 ios = ioband_mul_div(lone->ios, IOBAND_LONE_WAIT_NS, max(lone->ns, 1ULL));
@@ -96,13 +81,9 @@ static inline u32 ioband_lone_limit(const struct ioband_lone *lone, u32 limit_io
 	return max_t(u64, limit_ios, min_t(u64, ios, U32_MAX));
 }
 
-/**
- * ioband_lone_ends() - test for the end of this time
- * @lone: state
- * @waiting: the limit keeps bios queued, or did so before a trial
- * @now_ns: time
- *
- * Return: true if the pool may open for the active group.
+/*
+ * May the pool open for the active group?  @waiting: the limit keeps bios queued, or did so before
+ * a trial.
  */
 static inline bool ioband_lone_ends(const struct ioband_lone *lone, bool waiting, u64 now_ns)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: arithmetic of the pure parts.
- */
+/* dm-ioband: arithmetic of the pure parts. */
 #ifndef DM_IOBAND_MATH_H
 #define DM_IOBAND_MATH_H
 
@@ -9,16 +7,10 @@
 #include <linux/kernel.h>
 #include <linux/math64.h>
 
-/**
- * ioband_mul_div() - multiply and divide, with 128 bits in between
- * @a: factor
- * @b: factor
- * @divisor: divisor
- *
- * x86 traps if the quotient does not fit in 64 bits, and the kernel dies.  It does not fit if
- * the upper half of the product is not less than the divisor.
- *
- * Return: the quotient, or U64_MAX if it does not fit or @divisor is 0.
+/*
+ * a * b / divisor, with 128 bits in between; U64_MAX if the quotient does not fit or the divisor is
+ * 0.  x86 traps if it does not fit in 64 bits, and the kernel dies: the upper half of the product
+ * is not less than the divisor.
  */
 static inline u64 ioband_mul_div(u64 a, u64 b, u64 divisor)
 {

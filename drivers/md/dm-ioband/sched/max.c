@@ -120,23 +120,13 @@ static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64
 	rb_add_cached(&maximum->rb, &core->blocked, max_less);
 }
 
-/**
- * ioband_max_is_for() - test whether a maximum bounds a direction
- * @maximum: maximum; NULL: none
- * @dir: direction
- *
- * Return: true if it does.
- */
+/* Is there a maximum, and does it bound a direction? */
 bool ioband_max_is_for(const struct ioband_max *maximum, enum ioband_dir dir)
 {
 	return maximum && (maximum->buckets.bytes[dir].rate || maximum->buckets.ios[dir].rate);
 }
 
-/**
- * ioband_max_note() - the queued bios of an entity have changed
- * @core: scheduler
- * @maximum: maximum of the entity
- */
+/* The queued bios of the entity have changed. */
 void ioband_max_note(const struct ioband_core *core, struct ioband_max *maximum)
 {
 	enum ioband_dir dir;
@@ -160,14 +150,7 @@ static u64 max_late_ns(const struct ioband_core *core, const struct ioband_max *
 	return now_ns - min(now_ns, late_ns);
 }
 
-/**
- * ioband_max_charge() - a bio is dispatched
- * @core: scheduler
- * @maximum: maximum of the leaf, or of an entity above it
- * @bill: cost of the bio
- * @in_turn: the bio stayed queued while blocked
- * @now_ns: time
- */
+/* A bio is dispatched at or below the entity.  @in_turn: it stayed queued while blocked. */
 void ioband_max_charge(struct ioband_core *core, struct ioband_max *maximum,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
@@ -189,11 +172,7 @@ void ioband_max_charge(struct ioband_core *core, struct ioband_max *maximum,
 	max_update(core, maximum, now_ns);
 }
 
-/**
- * ioband_max_expire() - end blocks that are over
- * @core: scheduler
- * @now_ns: time
- */
+/* End blocks that are over. */
 void ioband_max_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
@@ -203,12 +182,7 @@ void ioband_max_expire(struct ioband_core *core, u64 now_ns)
 		max_update(core, rb_to_max(first), now_ns);
 }
 
-/**
- * ioband_max_wake_ns() - end of the first block
- * @core: scheduler
- *
- * Return: time, or IOBAND_NO_WAKEUP if no entity is blocked.
- */
+/* End of the first block, or IOBAND_NO_WAKEUP. */
 u64 ioband_max_wake_ns(const struct ioband_core *core)
 {
 	const struct rb_node *first = rb_first_cached(&core->blocked);
@@ -216,15 +190,9 @@ u64 ioband_max_wake_ns(const struct ioband_core *core)
 	return first ? rb_to_max(first)->until_ns : IOBAND_NO_WAKEUP;
 }
 
-/**
- * ioband_max_is_far_ahead() - test for a large excess over a maximum by bios out of turn
- * @core: scheduler
- * @leaf: leaf
- * @dir: direction
- * @now_ns: time
- *
- * Return: true if a bucket of the leaf, or of an entity above it, has more than half of the
- * largest lead.  Further bios out of turn might never be paid for.
+/*
+ * Has a bucket of a leaf, or of an entity above it, more than half of the largest lead?  Further
+ * bios out of turn might never be paid for.
  */
 bool ioband_max_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			     enum ioband_dir dir, u64 now_ns)
@@ -237,20 +205,12 @@ bool ioband_max_is_far_ahead(const struct ioband_core *core, const struct ioband
 	return false;
 }
 
-/**
- * ioband_max_set_slack() - set the largest delay of a wake-up
- * @core: scheduler
- * @slack_ns: delay that an entity with a maximum makes up
- */
+/* Set the largest delay of a wake-up, which an entity with a maximum makes up. */
 void ioband_max_set_slack(struct ioband_core *core, u64 slack_ns)
 {
 	core->slack_ns = slack_ns;
 }
 
-/**
- * ioband_max_init() - make a maximum without a rate
- * @maximum: to initialise
- */
 void ioband_max_init(struct ioband_max *maximum)
 {
 	*maximum = (struct ioband_max) { .waits_ns = { U64_MAX, U64_MAX } };
@@ -272,15 +232,9 @@ static void max_begin(struct ioband_max *maximum, const struct ioband_rates *rat
 	}
 }
 
-/**
- * ioband_max_set() - give an entity a maximum, or change it
- * @core: scheduler
- * @ent: entity of a leaf, or of a node that is not the root
- * @maximum: maximum of the entity, or a new one if it has none
- * @rates: rates of the maximum
- * @now_ns: time
- *
- * A changed rate is in force from now on; earlier I/O does not count for it.
+/*
+ * Give an entity other than the root a maximum, or change it.  A changed rate is in force from now
+ * on; earlier I/O does not count for it.
  */
 void ioband_max_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_max *maximum,
 		    const struct ioband_rates *rates, u64 now_ns)
@@ -295,11 +249,7 @@ void ioband_max_set(struct ioband_core *core, struct ioband_ent *ent, struct iob
 	max_update(core, maximum, now_ns);
 }
 
-/**
- * ioband_max_remove() - remove the maximum of an entity
- * @core: scheduler
- * @ent: entity; the caller can free its maximum afterwards
- */
+/* The caller can free the maximum afterwards. */
 void ioband_max_remove(struct ioband_core *core, struct ioband_ent *ent)
 {
 	struct ioband_max *maximum = ent->max;

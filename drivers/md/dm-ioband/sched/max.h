@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: maxima.
- */
+/* dm-ioband: maxima. */
 #ifndef DM_IOBAND_SCHED_MAX_H
 #define DM_IOBAND_SCHED_MAX_H
 

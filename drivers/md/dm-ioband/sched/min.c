@@ -174,13 +174,9 @@ static u64 min_wanted_ns(const struct ioband_min *minimum, u64 dirs)
 			  dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir)));
 }
 
-/**
- * ioband_min_is_due() - would a bio be served for a minimum
- * @minimum: minimum at or above its leaf
- * @dir: its direction
- * @now_ns: time
- *
- * Return: true if so, whether such a bio is shown to the scheduler or not.
+/*
+ * Would a bio be served for a minimum at or above its leaf, whether it is shown to the scheduler or
+ * not?
  */
 bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns)
 {
@@ -255,10 +251,9 @@ static void min_dequeue(struct ioband_core *core, struct ioband_min *minimum)
 	RB_CLEAR_NODE(&minimum->rb);
 }
 
-/**
- * ioband_min_update() - update the place of a minimum in the order of due times
- * @core: scheduler
- * @minimum: minimum; its buckets, or the queued bios of its entity, have changed
+/*
+ * The buckets of a minimum, or the queued bios of its entity, have changed: update its place in the
+ * order of due times.
  */
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 {
@@ -278,12 +273,7 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 		rb_add_cached(&minimum->rb, &core->minima[queued], min_less);
 }
 
-/**
- * ioband_min_count() - change the number of bios in flight that keep a minimum active
- * @core: scheduler
- * @minimum: minimum of a leaf, or of an entity above it
- * @ios: difference
- */
+/* Change the number of bios in flight that keep a minimum active. */
 void ioband_min_count(struct ioband_core *core, struct ioband_min *minimum, int ios)
 {
 	minimum->inflight += ios;
@@ -336,13 +326,9 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
 		trial_end_window(trial, now_ns);
 }
 
-/**
- * ioband_min_charge() - a bio is dispatched
- * @core: scheduler
- * @minimum: minimum of the leaf, or of an entity above it
- * @bill: cost of the bio
- * @counts: it keeps the minimum active while it is in flight
- * @now_ns: time
+/*
+ * A bio is dispatched at or below the entity.  @counts: it keeps the minimum active while it is in
+ * flight.
  */
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		       const struct ioband_bill *bill, bool counts, u64 now_ns)
@@ -471,13 +457,7 @@ static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 	return min_t(u64, div_u64(most * late_ns, IOBAND_MIN_LATE_NS), U32_MAX);
 }
 
-/**
- * ioband_min_wake_ns() - time at which a minimum requires another pick
- * @core: scheduler
- * @now_ns: time
- *
- * Return: the next due time of a queued bio after @now_ns, or IOBAND_NO_WAKEUP.
- */
+/* The next due time of a queued bio after @now_ns, or IOBAND_NO_WAKEUP. */
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
 	const struct rb_node *rb = core->minima[true].rb_root.rb_node;
@@ -514,15 +494,11 @@ static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now
 	return NULL;
 }
 
-/**
- * ioband_min_pick() - choose between service for a minimum and service by weight
- * @core: scheduler, without slices
- * @now_ns: time
- * @ios: bios in flight that count; result: bios that count against @limit
- * @limit: result: in-flight limit of that service
- *
- * Return: the entity below which service is by weight: &ioband_core.min_ent, or the root if no
- * minimum is due; NULL if the limit is reached.
+/*
+ * Without slices: choose between service for a minimum and service by weight.  @ios are the bios in
+ * flight that count, then those that count against @limit, the limit of the service.  Return: the
+ * entity below which service is by weight: &ioband_core.min_ent, or the root if no minimum is due;
+ * NULL if the limit is reached.
  */
 struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit)
 {
@@ -562,12 +538,9 @@ static bool min_slice_is_over(struct ioband_core *core, u64 now_ns)
 	       min_top(core, core->min, now_ns) != ent;
 }
 
-/**
- * ioband_min_serve() - with slices: begin, continue or end the service for a minimum
- * @core: scheduler
- * @now_ns: time
- *
- * Return: the entity below which service is by weight, as for ioband_min_pick().
+/*
+ * With slices: begin, continue or end the service for a minimum.  Return: the entity below which
+ * service is by weight, as for ioband_min_pick().
  */
 struct ioband_ent *ioband_min_serve(struct ioband_core *core, u64 now_ns)
 {
@@ -611,15 +584,10 @@ static bool min_is_alone(const struct ioband_core *core)
 	return core->root.ent.waiting == (core->min_ent->waiting & core->min_ent_dirs);
 }
 
-/**
- * ioband_min_left_ns() - with slices: remaining time of the service for a minimum
- * @core: scheduler, after ioband_min_serve()
- * @now_ns: time
- *
- * The pace of the service is known after one slice.
- *
- * Return: time until service by weight begins, or until the bucket is ahead by half a slice at
- * the present pace.  U64_MAX: service is by weight already, or no other bio is queued.
+/*
+ * With slices, after ioband_min_serve(): time until service by weight begins, or until the bucket
+ * is ahead by half a slice, at the pace that is known after one slice.  U64_MAX: service is by
+ * weight already, or no other bio is queued.
  */
 u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns)
 {
@@ -649,12 +617,9 @@ static const struct ioband_min *core_first(const struct ioband_core *core)
 	return rb_to_min(flying);
 }
 
-/**
- * ioband_min_next_ns() - due time of the first minimum
- * @core: scheduler
- * @leaf: leaf that is served
- *
- * Return: time; U64_MAX: there is none, or @leaf has queued bios that count for it.
+/*
+ * Due time of the first minimum; U64_MAX: there is none, or @leaf has queued bios that count for
+ * it.
  */
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
@@ -669,26 +634,16 @@ u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf 
 	return minimum->due_ns;
 }
 
-/**
- * ioband_min_init() - make a minimum without a rate
- * @minimum: to initialise
- */
 void ioband_min_init(struct ioband_min *minimum)
 {
 	*minimum = (struct ioband_min) { .due_ns = U64_MAX };
 	RB_CLEAR_NODE(&minimum->rb);
 }
 
-/**
- * ioband_min_set() - give an entity a minimum, or change it
- * @core: scheduler
- * @ent: entity of a leaf, or of a node that is not the root
- * @minimum: minimum of the entity, or a new one if it has none
- * @rates: rates of the minimum
- * @inflight: ioband_below_counted() of all leaves at or below the entity, if it had no minimum
- * @now_ns: time
- *
- * In force from now on; earlier lateness is dropped.
+/*
+ * Give an entity other than the root a minimum, or change it.  In force from now on; earlier
+ * lateness is dropped.  @inflight is ioband_below_counted() of all leaves at or below the entity,
+ * if it had none.
  */
 void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 		    struct ioband_min *minimum, const struct ioband_rates *rates,
@@ -708,11 +663,7 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 	ioband_min_update(core, minimum);
 }
 
-/**
- * ioband_min_remove() - remove the minimum of an entity
- * @core: scheduler
- * @ent: entity; the caller can free its minimum afterwards
- */
+/* The caller can free the minimum afterwards. */
 void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 {
 	struct ioband_min *minimum = ent->min;
@@ -727,12 +678,7 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 	ent->min = NULL;
 }
 
-/**
- * ioband_min_covers() - test for a minimum of a leaf, or of an entity above it
- * @leaf: leaf
- *
- * Return: true if there is one.
- */
+/* Has a leaf, or an entity above it, a minimum? */
 bool ioband_min_covers(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: minima.
- */
+/* dm-ioband: minima. */
 #ifndef DM_IOBAND_SCHED_MIN_H
 #define DM_IOBAND_SCHED_MIN_H
 

@@ -62,14 +62,7 @@ static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_l
 	return leaf->async && core_is_async(core) && !leaf_may_be_blocked(leaf);
 }
 
-/**
- * ioband_pause_is_possible() - test for writeback idle
- * @core: scheduler
- * @leaf: leaf without queued bios
- * @now_ns: time
- *
- * Return: true if the leaf may be in writeback idle, which lasts for IOBAND_PAUSE_NS at most.
- */
+/* May a leaf without queued bios be in writeback idle, which lasts for IOBAND_PAUSE_NS at most? */
 bool ioband_pause_is_possible(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			      u64 now_ns)
 {
@@ -77,26 +70,13 @@ bool ioband_pause_is_possible(const struct ioband_core *core, const struct ioban
 	       (leaf->inflight || now_ns <= leaf->done_ns + IOBAND_PAUSE_NS);
 }
 
-/**
- * ioband_pause_lag() - lag that a leaf keeps from the time without queued bios
- * @core: scheduler
- * @leaf: leaf
- * @now_ns: time
- *
- * Return: units of charge.
- */
+/* Lag that a leaf keeps from the time without queued bios, in units of charge. */
 u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	return ioband_pause_is_possible(core, leaf, now_ns) ? IOBAND_PAUSE_LAG : 0;
 }
 
-/**
- * ioband_pause_may_idle() - test whether a leaf may be anticipated in writeback idle
- * @core: scheduler
- * @leaf: leaf
- *
- * Return: true if so.
- */
+/* May a leaf be anticipated in writeback idle? */
 bool ioband_pause_may_idle(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	return !core->charge_time && !core->nr_minima && leaf_may_pause(core, leaf);
@@ -116,14 +96,7 @@ static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 	return false;
 }
 
-/**
- * ioband_pause_begins() - a leaf has no more bios: is it anticipated in writeback idle?
- * @core: scheduler
- * @leaf: leaf
- * @now_ns: time
- *
- * Return: true if so.
- */
+/* A leaf has no more bios: is it anticipated in writeback idle? */
 bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 now_ns)
 {
@@ -131,12 +104,9 @@ bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_lea
 	       core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;
 }
 
-/**
- * ioband_pause_begin_idle() - queued bios wait for an anticipated leaf
- * @core: scheduler
- * @now_ns: time
- *
- * From now on the device idles, unless bios are in flight that can complete.
+/*
+ * Queued bios wait for an anticipated leaf: the device idles, unless bios are in flight that can
+ * complete.
  */
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 {
@@ -144,11 +114,7 @@ void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 		core->idle_ns = now_ns;
 }
 
-/**
- * ioband_pause_end_idle() - the next leaf is chosen again
- * @core: scheduler; the device idled
- * @now_ns: time
- */
+/* The device idled, and the next leaf is chosen again. */
 void ioband_pause_end_idle(struct ioband_core *core, u64 now_ns)
 {
 	const u64 ns = now_ns > core->idle_ns ? now_ns - core->idle_ns : 0;

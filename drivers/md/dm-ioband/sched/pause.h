@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: idling for writeback that pauses.
- */
+/* dm-ioband: idling for writeback that pauses. */
 #ifndef DM_IOBAND_SCHED_PAUSE_H
 #define DM_IOBAND_SCHED_PAUSE_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the structure of a scheduler.
- */
+/* dm-ioband: the structure of a scheduler. */
 #ifndef DM_IOBAND_SCHED_SCHEDULER_H
 #define DM_IOBAND_SCHED_SCHEDULER_H
 

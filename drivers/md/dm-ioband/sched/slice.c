@@ -145,11 +145,7 @@ static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u
 			   in_turn);
 }
 
-/**
- * ioband_slice_charge() - charge the slice holder for its time since the last charge
- * @core: scheduler
- * @now_ns: time
- */
+/* Charge the slice holder for its time since the last charge. */
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
 {
 	struct ioband_leaf *leaf = core->holder;
@@ -175,14 +171,11 @@ static bool node_is_in_slice(const struct ioband_node *node)
 	return node->serving && node->served_ns;
 }
 
-/**
- * ioband_slice_arrive() - a leaf without queued bios gets a read
- * @core: scheduler
- * @leaf: leaf of the read
- *
- * With equal service, an entity that was idle precedes the others.  A child in service with no
- * less service keeps the device for half a slice more, at most.  Writes have no such effect: a
- * task waits for a read, while most writes have time.  Neither have reads that a maximum blocks.
+/*
+ * A leaf without queued bios gets a read.  With equal service, an entity that was idle precedes the
+ * others.  A child in service with no less service keeps the device for half a slice more, at most.
+ * Writes have no such effect: a task waits for a read, while most writes have time.  Neither have
+ * reads that a maximum blocks.
  */
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf)
 {
@@ -353,12 +346,7 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
 	return inflight < min_t(u64, leaf_ios_within(leaf, drain_ns), core->limit_ios);
 }
 
-/**
- * ioband_slice_admit() - a bio is dispatched
- * @leaf: leaf of the bio
- * @counts: it is dispatched in turn, and has data
- * @now_ns: time
- */
+/* A bio is dispatched.  @counts: in turn, and it has data. */
 void ioband_slice_admit(struct ioband_leaf *leaf, bool counts, u64 now_ns)
 {
 	if (leaf->inflight == 1)
@@ -372,16 +360,10 @@ static void leaf_learn_gap(struct ioband_leaf *leaf, u64 since_ns, u64 now_ns, u
 	leaf->gap_ns = (7 * leaf_gap_ns(leaf) + min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
 }
 
-/**
- * ioband_slice_complete() - a bio has completed
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bytes: size of the bio
- * @now_ns: time
- *
- * Updates the mean time between completions, if other bios were in flight.  A stretch begins with
- * the first completion.  If all bios complete in less than a stretch, it begins with their
- * dispatch.
+/*
+ * A bio has completed.  If others were in flight, this updates the mean time between completions.
+ * A stretch begins with the first completion; if all bios complete in less than a stretch, with
+ * their dispatch.
  */
 void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 			   u64 now_ns)
@@ -548,12 +530,7 @@ static bool leaf_is_alone(const struct ioband_core *core, const struct ioband_le
 	return core->root.ent.busy == (node->streams ? node->ent.busy : leaf->ent.busy);
 }
 
-/**
- * ioband_slice_charge_urgent() - device time of a bio out of turn
- * @leaf: leaf of the bio
- *
- * Return: units of charge.
- */
+/* Device time of a bio out of turn, in units of charge. */
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf)
 {
 	return div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE);
@@ -566,15 +543,7 @@ static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf 
 	leaf->flushes = core->flushes;
 }
 
-/**
- * ioband_slice_dirty() - a bio goes to the write cache of the device
- * @core: scheduler
- * @leaf: leaf of the bio
- * @bytes: size of the bio
- * @in_turn: the leaf was picked
- *
- * Uses up the estimated time of its flush in advance.
- */
+/* A bio goes to the write cache of the device: use up the estimated time of its flush. */
 void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 			bool in_turn)
 {
@@ -640,14 +609,9 @@ static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
 	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
 }
 
-/**
- * ioband_slice_completed_until() - position up to which a flush puts bytes onto the medium
- * @core: scheduler
- *
- * A flush covers the writes that have completed before it.  The writes in flight count as the last
- * ones.
- *
- * Return: a position for ioband_slice_note_flush().
+/*
+ * Position up to which a flush submitted now puts bytes onto the medium.  It covers the writes that
+ * have completed before it.  The writes in flight count as the last ones.
  */
 u64 ioband_slice_completed_until(const struct ioband_core *core)
 {
@@ -672,13 +636,9 @@ static void leaf_note_covered(const struct ioband_core *core, struct ioband_leaf
 		leaf_learn_destage(leaf, ns, cached);
 }
 
-/**
- * ioband_slice_note_flush() - a flush from above has completed
- * @core: scheduler
- * @until: ioband_slice_completed_until() at its submission
- * @ns: its duration
- *
- * Return: true if nothing is left to flush.
+/*
+ * A flush from above has completed, after @ns, with ioband_slice_completed_until() @until at its
+ * submission.  Return: true if nothing is left to flush.
  */
 bool ioband_slice_note_flush(struct ioband_core *core, u64 until, u64 ns)
 {
@@ -700,15 +660,10 @@ bool ioband_slice_note_flush(struct ioband_core *core, u64 until, u64 ns)
 	return true;
 }
 
-/**
- * ioband_slice_start_flush() - test whether the caller has to flush the write caches
- * @core: scheduler
- * @now_ns: time
- *
- * To be called when ioband_core_pick() has returned NULL.
- *
- * Return: true if so.  No other leaf gets the device until the caller reports
- * ioband_slice_end_flush() or ioband_slice_drop_flush().
+/*
+ * Has the caller to flush the write caches?  To be called when ioband_core_pick() has returned
+ * NULL.  If so, no other leaf gets the device until ioband_slice_end_flush() or
+ * ioband_slice_drop_flush().
  */
 bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns)
 {
@@ -722,11 +677,7 @@ bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns)
 	return true;
 }
 
-/**
- * ioband_slice_end_flush() - the flush of ioband_slice_start_flush() has ended
- * @core: scheduler
- * @now_ns: time
- */
+/* The flush of ioband_slice_start_flush() has ended. */
 void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns)
 {
 	struct ioband_leaf *leaf = core->writer;
@@ -747,10 +698,7 @@ void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns)
 		core->writer = NULL;
 }
 
-/**
- * ioband_slice_drop_flush() - there was nothing to flush, or no way to flush it
- * @core: scheduler, after ioband_slice_start_flush()
- */
+/* After ioband_slice_start_flush(): there was nothing to flush, or no way to flush it. */
 void ioband_slice_drop_flush(struct ioband_core *core)
 {
 	core->flush = IOBAND_FLUSH_NONE;
@@ -807,14 +755,7 @@ static bool others_are_done(const struct ioband_core *core, const struct ioband_
 	return core->inflight_ios - core->swap_ios - own_ios <= core->stuck_ios;
 }
 
-/**
- * ioband_slice_pick() - choose the leaf that is served next, with slices
- * @core: scheduler; some bio is queued
- * @now_ns: time
- * @wake_ns: as for ioband_core_pick()
- *
- * Return: the leaf, or NULL.
- */
+/* As ioband_core_pick(), with slices.  Some bio is queued. */
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	struct descent to;
@@ -846,12 +787,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	return leaf;
 }
 
-/**
- * ioband_slice_set() - set the length of slices
- * @core: scheduler; the present slice is charged already
- * @slice_ns: longest slice; 0: no slices
- * @charge_time: see ioband_core_set_slice()
- */
+/* As ioband_core_set_slice(); the present slice is charged already. */
 void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time)
 {
 	core->slice_ns = slice_ns;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: slices, for disks that seek.
- */
+/* dm-ioband: slices, for disks that seek. */
 #ifndef DM_IOBAND_SCHED_SLICE_H
 #define DM_IOBAND_SCHED_SLICE_H
 

@@ -54,32 +54,20 @@
  */
 #define IOBAND_SILENT_NS	(500 * NSEC_PER_MSEC)
 
-/**
- * ioband_stall_init() - a pool without devices
- * @stall: to initialise
- */
 void ioband_stall_init(struct ioband_stall *stall)
 {
 	*stall = (struct ioband_stall) {};
 	INIT_LIST_HEAD(&stall->stall_devs);
 }
 
-/**
- * ioband_stall_add() - add a device to a pool
- * @stall_dev: the device; list_del() of its @stall_devs removes it
- * @stall: the pool
- */
+/* Add a device; list_del() of its @stall_devs removes it. */
 void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall)
 {
 	*stall_dev = (struct ioband_stall_dev) {};
 	list_add_tail(&stall_dev->stall_devs, &stall->stall_devs);
 }
 
-/**
- * ioband_stall_admit() - a bio is dispatched to a device
- * @stall_dev: the device
- * @now_ns: time
- */
+/* A bio is dispatched to a device. */
 void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns)
 {
 	if (!stall_dev->inflight_ios)
@@ -92,13 +80,9 @@ static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
 	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
 }
 
-/**
- * ioband_stall_complete() - a device has completed a bio
- * @stall_dev: the device
- * @stall: its pool
- * @now_ns: time
- *
- * Return: true if the device was blocked or silent: ioband_stall_look() is due.
+/*
+ * A device has completed a bio.  Return: true if it was blocked or silent: ioband_stall_look() is
+ * due.
  */
 bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
 			   u64 now_ns)
@@ -120,17 +104,11 @@ static bool dev_is_left(const struct ioband_stall_dev *stall_dev, const struct i
 	return stall->done_ns > max(stall_dev->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS;
 }
 
-/**
- * ioband_stall_look() - find out which devices do not answer
- * @stall: the pool
- * @limit_ios: how many bios may be in flight
- * @slices: a slice may keep devices waiting, whatever the limit
- * @discards: a discard may keep discards of other devices waiting, whatever the limit
- * @now_ns: time
- *
- * To be called every few milliseconds while bios are in flight, and whenever the limit changes.
- *
- * Return: true if a device is not blocked any more.
+/*
+ * Find out which devices do not answer.  To be called every few milliseconds while bios are in
+ * flight, and whenever the limit changes.  @slices, @discards: a slice may keep all devices
+ * waiting, or a discard the discards of other devices, whatever the limit.  Return: true if a
+ * device is not blocked any more.
  */
 bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, bool discards,
 		       u64 now_ns)
@@ -172,11 +150,9 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 	return unblocked;
 }
 
-/**
- * ioband_stall_apply() - bound the bios in flight, with regard to silent devices
- * @stall: the pool, as of the last ioband_stall_look()
- * @core: its scheduler
- * @limit_ios: how many bios may be in flight at devices that answer
+/*
+ * Bound the bios in flight to @limit_ios at devices that answer, as of the last
+ * ioband_stall_look().
  */
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios)
 {

@@ -63,12 +63,7 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 		       u64 now_ns);
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios);
 
-/**
- * ioband_stall_is_silent() - has some device not answered for long
- * @stall: as of the last ioband_stall_look()
- *
- * Return: true if so.
- */
+/* Has some device not answered for long, as of the last ioband_stall_look()? */
 static inline bool ioband_stall_is_silent(const struct ioband_stall *stall)
 {
 	return stall->silent_ios || stall->stuck_ios;

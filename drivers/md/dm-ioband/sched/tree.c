@@ -71,12 +71,7 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 	INIT_LIST_HEAD(&ent->idlers);
 }
 
-/**
- * ioband_tree_init_node() - make an inner node
- * @node: to initialise
- * @parent: node in which it competes; NULL for a root
- * @weight: its weight there
- */
+/* An inner node; @parent is NULL for a root. */
 void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight)
 {
 	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
@@ -85,12 +80,6 @@ void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent,
 	ent_init(&node->ent, parent, weight, false);
 }
 
-/**
- * ioband_tree_init_leaf() - make a leaf
- * @leaf: to initialise
- * @parent: node in which it competes
- * @weight: its weight there
- */
 void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
 {
 	*leaf = (struct ioband_leaf) {
@@ -123,12 +112,9 @@ static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	return true;
 }
 
-/**
- * ioband_tree_follow() - continue at the virtual time of another leaf
- * @leaf: new leaf, without queued bios
- * @other: leaf of the same node
- *
- * For bios that would have been those of @other: a leaf of their own must not cancel its lead.
+/*
+ * Let a new leaf continue at the virtual time of another leaf of its node.  For bios that would
+ * have been those of @other: a leaf of their own must not cancel its lead.
  */
 void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
 {
@@ -200,12 +186,9 @@ static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, 
 		ent->pausing += pausing;
 }
 
-/**
- * ioband_tree_catch_up() - bound the lag of an entity, at every level
- * @ent: entity
- * @pause_lag: lag that it keeps for a pause, units of charge
- *
- * Return: true if some level has moved.
+/*
+ * Bound the lag of an entity at every level; for a pause, to @pause_lag.  Return: true if one has
+ * moved.
  */
 bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
@@ -216,11 +199,9 @@ bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	return moved;
 }
 
-/**
- * ioband_tree_forget_lag() - let a leaf restart at the virtual time of its node
- * @leaf: leaf
- *
- * The same for each entity above that has no other busy leaf.
+/*
+ * Let a leaf, and each entity above without another busy leaf, restart at the virtual time of its
+ * node.
  */
 void ioband_tree_forget_lag(struct ioband_leaf *leaf)
 {
@@ -248,13 +229,9 @@ static void ent_reshow(struct ioband_core *core, struct ioband_ent *ent, u64 bef
 		core->hooks->idle_changed(core, ent);
 }
 
-/**
- * ioband_tree_block() - block directions of an entity that has a maximum
- * @core: scheduler
- * @ent: entity
- * @blocked: all directions to block from now on, as halves of &ioband_ent.waiting
- *
- * The entities above do not count queued bios of a blocked direction.
+/*
+ * Set the blocked directions of an entity with a maximum, as halves of &ioband_ent.waiting.  The
+ * entities above do not count its queued bios in these.
  */
 void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
 {
@@ -286,11 +263,9 @@ static void node_restart_idlers(struct ioband_node *node)
 						      ent_vtime_of(ent, IOBAND_LAG_MAX));
 }
 
-/**
- * ioband_tree_yield() - let the idle class of a node yield to the other children, or serve it again
- * @core: scheduler
- * @node: node with children in the idle class
- * @yields: they get no service from now on, and are not live
+/*
+ * Let the idle class of a node yield to the other children, or serve it again.  While it yields,
+ * its children are not live.
  */
 void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool yields)
 {
@@ -346,14 +321,10 @@ static void ent_set_class(struct ioband_core *core, struct ioband_ent *ent, bool
 	}
 }
 
-/**
- * ioband_tree_set_weight() - change a weight
- * @core: scheduler
- * @ent: entity of a leaf, or of a node that is not the root
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or IOBAND_WEIGHT_IDLE
- *
- * The new weight applies to the present lead or lag, and to all service from now on, including
- * bios that are already queued.  An entity has to leave the idle class before it is freed.
+/*
+ * Change a weight (or IOBAND_WEIGHT_IDLE), not of the root.  The new one applies to the present
+ * lead or lag, and to all service from now on.  An entity has to leave the idle class before it is
+ * freed.
  */
 void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u32 weight)
 {
@@ -391,13 +362,7 @@ static bool leaf_is_ready(enum ioband_leaf_state state)
 	return state == IOBAND_LEAF_INFLIGHT || state == IOBAND_LEAF_ANTICIPATED;
 }
 
-/**
- * ioband_tree_set_state() - change the state of a leaf; the only function that does
- * @core: scheduler
- * @leaf: leaf
- * @state: new state
- * @dirs: directions with queued bios, as bits
- */
+/* The only function that changes the state of a leaf, or the directions of its queued bios. */
 void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 			   enum ioband_leaf_state state, u8 dirs)
 {
@@ -487,13 +452,9 @@ static enum reason leaf_reason(const struct ioband_core *core, const struct ioba
 	return core->min_ent && ent_is_below(&leaf->ent, core->min_ent) ? BY_MIN : BY_WEIGHT;
 }
 
-/**
- * ioband_tree_charge() - charge a leaf, and the nodes above it
- * @core: scheduler
- * @leaf: leaf
- * @charge: units of charge
- * @by_time: they are device time: charge the levels that share it, else only the other levels
- * @in_turn: the leaf was picked: else they are a debt
+/*
+ * Charge a leaf and the nodes above it: device time (@by_time) at the levels that share it, other
+ * units at the others.  Not @in_turn, they are a debt.
  */
 void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn)
@@ -509,12 +470,7 @@ void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 	}
 }
 
-/**
- * ioband_tree_grace_ends() - end of the first grace period
- * @core: scheduler, with an anticipated leaf
- *
- * Return: time.
- */
+/* End of the first grace period.  Some leaf is anticipated. */
 u64 ioband_tree_grace_ends(const struct ioband_core *core)
 {
 	return rb_entry(rb_first_cached(&core->anticipated), struct ioband_leaf,
@@ -543,14 +499,9 @@ static struct ioband_ent *node_pick(const struct ioband_node *node, u64 open, u3
 	return NULL;
 }
 
-/**
- * ioband_tree_least() - find the least served child of a node
- * @node: node
- * @open: it has a bio queued in one of these directions, as halves of &ioband_ent.waiting
- * @bypass: least by bypass vtime; looks at all live children
- * @except: child to skip; NULL: none
- *
- * Return: the child, or NULL.
+/*
+ * The least served child, other than @except, with a queued bio in a direction of @open.  By bypass
+ * vtime, this looks at all live children.
  */
 struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except)
@@ -594,16 +545,9 @@ static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u
 	return least;
 }
 
-/**
- * ioband_tree_leaf_below() - find the least served leaf with a queued bio
- * @ent: entity at or below which to look
- * @open: directions of the bio, as halves of &ioband_ent.waiting
- * @bypass: least by bypass vtime; looks at all live children of each node
- * @ios: bios that count against the limit
- * @limit: in-flight limit, bios
- *
- * Return: the leaf; NULL if no bio is queued, or anticipated leaves with less service reach the
- * limit.
+/*
+ * The least served leaf at or below an entity with a queued bio in a direction of @open; NULL if
+ * there is none, or anticipated leaves with less service reach the limit.
  */
 struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, bool bypass, u32 ios,
 					   u32 limit)
@@ -620,12 +564,8 @@ struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, boo
 	return ent_to_leaf(ent);
 }
 
-/**
- * ioband_tree_dirs() - directions in which a leaf may be served
- * @core: scheduler
- * @leaf: result of ioband_core_pick()
- *
- * Return: a bit for each direction with queued bios that neither a maximum nor the throttle
+/*
+ * Directions, as bits, in which a picked leaf has bios that neither a maximum nor the throttle
  * blocks; for service of a minimum, only directions of the minimum.
  */
 u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf)
@@ -641,13 +581,10 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
 			     (open & ioband_tree_dir_mask(IOBAND_DIR_WRITE) ? 2 : 0));
 }
 
-/**
- * ioband_tree_is_in_debt() - test for a large debt
- * @leaf: leaf
- * @rivals: only a debt to busy siblings counts, and that also while the leaf is idle
- *
- * Return: true if the leaf, or a node above it, has more than half of the largest debt, or yields.
- * Further service out of turn might never be repaid.
+/*
+ * Has a leaf, or a node above it, more than half of the largest debt, or does it yield?  Further
+ * service out of turn might never be repaid.  With @rivals, only a debt to busy siblings counts,
+ * and that also while the leaf is idle.
  */
 bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf, bool rivals)
 {
@@ -664,15 +601,10 @@ bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf, bool rivals)
 	return false;
 }
 
-/**
- * ioband_tree_begin_below() - begin new slices below an entity that gets the device
- * @core: scheduler
- * @ent: entity
- * @bypass: it bypasses others
- *
- * An entity that has the device already keeps its slices, with two exceptions.  Bios are queued
- * below that the service of a minimum skips: these must not wait longer.  Or the service becomes
- * a bypass, which the slice below is not.
+/*
+ * Begin new slices below an entity that gets the device.  An entity that has it already keeps its
+ * slices, with two exceptions.  Bios are queued below that the service of a minimum skips: these
+ * must not wait longer.  Or the service becomes a bypass, which the slice below is not.
  */
 void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass)
 {
@@ -687,12 +619,7 @@ void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *
 	node->serving = NULL;
 }
 
-/**
- * ioband_tree_set_holder() - give the device to an entity that is not the next by weight
- * @core: scheduler
- * @ent: entity
- * @begin: give it; else take it back
- */
+/* Give the device to an entity that is not the next by weight, or take it back. */
 void ioband_tree_set_holder(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
 {
 	ioband_tree_begin_below(core, ent, begin);

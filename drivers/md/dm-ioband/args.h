@@ -33,9 +33,7 @@
 /* A latency target, in microseconds: ten seconds have no effect in practice. */
 #define IOBAND_LATENCY_MAX_US	10000000
 
-/**
- * enum ioband_mode - how the bios of a device are sorted into groups
- */
+/* How the bios of a device are sorted into groups. */
 enum ioband_mode {
 	IOBAND_MODE_CGROUP,
 	IOBAND_MODE_DEVICE,
@@ -47,10 +45,7 @@ enum ioband_mode {
 	IOBAND_NR_MODES,
 };
 
-/**
- * enum ioband_kind - the object for which a group stands
- * @IOBAND_NR_KEYED: number of kinds that are found by a number
- */
+/* The object for which a group stands. */
 enum ioband_kind {
 	IOBAND_KIND_CGROUP,
 	IOBAND_KIND_UID,
@@ -62,9 +57,7 @@ enum ioband_kind {
 	IOBAND_KIND_ROOT,
 };
 
-/**
- * enum ioband_key_word - keys of settings, as bits of &ioband_settings.given
- */
+/* Keys of settings, as bits of &ioband_settings.given. */
 enum ioband_key_word {
 	IOBAND_KEY_MODE,
 	IOBAND_KEY_WEIGHT,
@@ -75,56 +68,32 @@ enum ioband_key_word {
 	IOBAND_NR_KEYS,
 };
 
-/**
- * struct ioband_settings - parsed key=value words
- * @given: bit mask of &enum ioband_key_word
- * @mode: mode of the device
- * @weight: weight of the device, or IOBAND_WEIGHT_IDLE
- * @measure: measure of the pool
- * @depth: in-flight limit of the pool; 0: auto
- * @split_bytes: with @depth, the size of splits of large bios; 0: no splits, or with slices the
- *	largest size
- * @slice_ms: length of the pool's slices; 0: none
- * @writes_starved: setting of the pool, if given; otherwise 0
- */
+/* Parsed key=value words. */
 struct ioband_settings {
-	unsigned int given;
+	unsigned int given;		/* bits of &enum ioband_key_word */
 	enum ioband_mode mode;
-	u32 weight;
+	u32 weight;			/* of the device, or IOBAND_WEIGHT_IDLE */
 	enum ioband_measure measure;
-	u32 depth;
-	u32 split_bytes;
-	u32 slice_ms;
-	u32 writes_starved;
+	u32 depth;			/* 0: auto */
+	u32 split_bytes;		/* with @depth; 0: no splits, or with slices the largest */
+	u32 slice_ms;			/* 0: none */
+	u32 writes_starved;		/* 0: not given */
 };
 
-/**
- * struct ioband_table - a parsed table line
- * @device: the device below, as given
- * @start: first sector on it
- * @pool: name of the pool
- * @settings: the other words
- */
+/* A parsed table line. */
 struct ioband_table {
-	const char *device;
-	u64 start;
+	const char *device;		/* as given */
+	u64 start;			/* first sector on it */
 	const char *pool;
 	struct ioband_settings settings;
 };
 
-/**
- * struct ioband_spec - the group that a message names
- * @kind: see &enum ioband_kind
- * @id: cgroup id, uid, gid, pid, process group, or device number as major << 20 | minor; unused for
- *	the root, and if @path or @self is set
- * @path: path of a cgroup, or NULL
- * @self: the device that got the message
- */
+/* The group that a message names. */
 struct ioband_spec {
 	enum ioband_kind kind;
-	u64 id;
-	const char *path;
-	bool self;
+	u64 id;	/* of a cgroup, user, group or process, or dev_t; if not @path or @self */
+	const char *path;		/* path of a cgroup, or NULL */
+	bool self;			/* the device that got the message */
 };
 
 enum ioband_verb {
@@ -140,34 +109,20 @@ enum ioband_verb {
 	IOBAND_MSG_PRESETS,
 };
 
-/**
- * struct ioband_message - a parsed message
- * @verb: the action
- * @preset: the setting is a preset, for each future cgroup of the path
- * @spec: the group
- * @weight: weight to set, or IOBAND_WEIGHT_IDLE; 0: the default
- * @rates: rates of a maximum or a minimum
- * @rates_given: rates to set, a bit for each of rbps, wbps, riops, wiops
- * @latency_us: latency target; 0: none
- * @settings: settings to change
- * @cursor: the number after which the page starts
- */
+/* A parsed message. */
 struct ioband_message {
 	enum ioband_verb verb;
-	bool preset;
+	bool preset;			/* for each future cgroup of the path */
 	struct ioband_spec spec;
-	u32 weight;
-	struct ioband_rates rates;
-	unsigned int rates_given;
-	u32 latency_us;
+	u32 weight;			/* or IOBAND_WEIGHT_IDLE; 0: the default */
+	struct ioband_rates rates;	/* of a maximum or a minimum */
+	unsigned int rates_given;	/* bits: rbps, wbps, riops, wiops */
+	u32 latency_us;			/* 0: none */
 	struct ioband_settings settings;
-	u32 cursor;
+	u32 cursor;			/* the number after which the page starts */
 };
 
-/**
- * struct ioband_error - a message to the user
- * @text: a sentence with the mistake and a correct form
- */
+/* A sentence for the user, with the mistake and a correct form. */
 struct ioband_error {
 	char text[192];
 };

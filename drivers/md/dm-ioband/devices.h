@@ -10,14 +10,10 @@
 
 struct ioband_queue;
 
-/**
- * enum ioband_lane - classes of bios that have a worker of their own
- * @IOBAND_LANE_PROMPT: reads and direct writes
- * @IOBAND_LANE_WBT: bios with which writeback throttling below may put the submitter to sleep
- */
+/* Classes of bios that have a worker of their own. */
 enum ioband_lane {
-	IOBAND_LANE_PROMPT,
-	IOBAND_LANE_WBT,
+	IOBAND_LANE_PROMPT,		/* reads and direct writes */
+	IOBAND_LANE_WBT,	/* writeback throttling below may put the submitter to sleep */
 	IOBAND_NR_LANES,
 };
 
@@ -26,13 +22,7 @@ enum ioband_untold {
 	IOBAND_UNTOLD_FUA,	/* the next write that has to be on the medium */
 };
 
-/**
- * enum ioband_no_data - operations without data
- * @IOBAND_DISCARD: discard
- * @IOBAND_SECURE_ERASE: secure erase
- * @IOBAND_WRITE_ZEROES: write-zeroes
- * @IOBAND_NR_NO_DATA: number of operations
- */
+/* Operations without data. */
 enum ioband_no_data {
 	IOBAND_DISCARD,
 	IOBAND_SECURE_ERASE,
@@ -40,89 +30,54 @@ enum ioband_no_data {
 	IOBAND_NR_NO_DATA,
 };
 
-/**
- * struct ioband_member - a mapped device in a pool, across table reloads
- * @pool: the pool
- * @members: link in the pool's list
- * @devno: number of the mapped device
- * @refs: targets of its tables; under the registry's mutex
- * @mode: how its bios are sorted into groups; written under the pool's lock
- * @stall_dev: whether the device answers
- * @discard: device time of its bios without data, by operation
- * @discard_us: time that these in flight, as splits, were expected to take; 0: none is
- * @nosleep_ios: number of bios in flight with which another one does not sleep for a request, as
- *	seen by the workers; an estimate, changed without a lock
- * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
- *	for each &enum ioband_untold
- * @scope: groups below the device's own; its @group is NULL while none is needed
- * @swap_bytes: bytes of writes to swap in flight; on a cache line that other bios do not read
- * @swap_waiters: submitters of more of them, until fewer are in flight
- * @swap_moved: when one last completed, or was the first in flight; in jiffies
- */
+/* A mapped device in a pool, across table reloads. */
 struct ioband_member {
 	struct ioband_pool *pool;
-	struct list_head members;
+	struct list_head members;	/* in &ioband_pool.members */
 	dev_t devno;
-	unsigned int refs;
-	enum ioband_mode mode;
+	unsigned int refs;		/* targets of its tables; under the registry's mutex */
+	enum ioband_mode mode;		/* written under the pool's lock */
 	struct ioband_stall_dev stall_dev;
+	/* device time of bios without data */
 	struct ioband_discard discard[IOBAND_NR_NO_DATA];
-	u64 discard_us;
+	u64 discard_us;			/* expected time of these in flight, as splits; 0: none */
+	/* in flight, with which another does not sleep for a request; an estimate */
 	u32 nosleep_ios;
-	unsigned long untold;
+	unsigned long untold;	/* flush errors still to be reported, bits of &enum ioband_untold */
+	/* groups below the device's own; its @group is NULL if not needed */
 	struct ioband_scope scope;
+	/* of writes to swap in flight; on a cache line of its own */
 	atomic_long_t swap_bytes ____cacheline_aligned_in_smp;
-	wait_queue_head_t swap_waiters;
-	unsigned long swap_moved;
+	wait_queue_head_t swap_waiters;	/* submitters of more of them, until fewer are in flight */
+	unsigned long swap_moved;	/* last completion, or first dispatch, in jiffies */
 };
 
-/**
- * struct ioband_target - a table's target
- * @ti: device-mapper's structure
- * @dev: the device below
- * @start: first sector on it
- * @pool: its pool
- * @member: its mapped device
- * @settings: settings of the table, adopted at the first resume
- * @applied: they were adopted
- * @suspended: no bio is queued for the target; written under the pool's lock
- * @requeue: while suspended, bios are returned to device-mapper
- * @targets: link in the pool's list of targets
- * @queues: dispatched bios, by CPU, for workers to submit
- * @ready_ios: number of bios and splits in @queues
- * @submit_wq: workqueue of the workers, for this target alone: when memory is short, a target must
- *	not wait for the rescuer of another target
- * @late_wq: workqueue of the workers that may run on any CPU, and of @flush_work
- * @splits: bio set of the splits
- * @dirty: link in the pool's list of dirty targets
- * @flush: an empty flush
- * @flush_work: submits @flush
- * @flushing: @flush is due or in flight; under the pool's lock
- * @flush_round: number of the round to which @flush belongs
- * @flushed: wakes the task that waits for the end of @flush
- */
+/* A table's target. */
 struct ioband_target {
 	struct dm_target *ti;
-	struct dm_dev *dev;
-	sector_t start;
+	struct dm_dev *dev;		/* the device below */
+	sector_t start;			/* first sector on it */
 	struct ioband_pool *pool;
 	struct ioband_member *member;
-	struct ioband_settings settings;
-	bool applied;
-	bool suspended;
-	bool requeue;
-	struct list_head targets;
+	struct ioband_settings settings;	/* of the table, adopted at the first resume */
+	bool applied;			/* they were adopted */
+	bool suspended;			/* no bio is queued; written under the pool's lock */
+	bool requeue;			/* while suspended, bios are returned to device-mapper */
+	struct list_head targets;	/* in &ioband_pool.targets */
+	/* dispatched bios for workers to submit */
 	struct ioband_queue __percpu *queues[IOBAND_NR_LANES];
-	atomic_t ready_ios;
+	atomic_t ready_ios;		/* bios and splits in @queues */
+	/* of this target alone, so that it waits for no other's rescuer */
 	struct workqueue_struct *submit_wq;
+	/* workers that may run on any CPU, and @flush_work */
 	struct workqueue_struct *late_wq;
 	struct bio_set splits;
-	struct list_head dirty;
-	struct bio flush;
-	struct work_struct flush_work;
-	bool flushing;
-	u32 flush_round;
-	wait_queue_head_t flushed;
+	struct list_head dirty;		/* in &ioband_pool.dirty */
+	struct bio flush;		/* an empty flush */
+	struct work_struct flush_work;	/* submits @flush */
+	bool flushing;			/* @flush is due or in flight; under the pool's lock */
+	u32 flush_round;		/* the round to which @flush belongs */
+	wait_queue_head_t flushed;	/* wakes the task that waits for the end of @flush */
 };
 
 #endif /* DM_IOBAND_DEVICES_H */

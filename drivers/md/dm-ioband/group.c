@@ -635,13 +635,10 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 	return css ?: ERR_PTR(say_no_cgroup(spec, error));
 }
 
-/**
- * struct change - a change of a group by a message
- * @message: the message
- * @limits: memory for a group that has no maximum, minimum or latency target yet
- */
+/* A change of a group by a message. */
 struct change {
 	const struct ioband_message *message;
+	/* for a group that has no maximum, minimum or latency target yet */
 	struct ioband_limits *limits;
 };
 

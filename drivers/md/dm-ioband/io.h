@@ -38,96 +38,55 @@
 /* Longest time for which a bio waits for its group's counters, in jiffies. */
 #define IOBAND_STATS_WAIT	DIV_ROUND_UP(HZ, 100)
 
-/**
- * struct ioband_io - the target's per-bio data
- * @target: target that received the bio in map()
- * @group: group that is charged; NULL: the bio is not accounted
- * @stream: its stream, while the bio is queued or known to the core
- * @stats: counters of the group, pinned by the bio
- * @start_ns: time of arrival, later of dispatch
- * @bill: cost of the bio, or of its latest split
- * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
- * @covers: of an empty flush, see ioband_flush_covers()
- * @sender: the task that submits the bio, or its latest split, to the device below; for comparison
- *	only: it may be gone
- * @bytes: bytes covered
- * @wait_us: how long the bio was queued
- * @op: see &enum ioband_op
- * @level: see ioband_stream_level()
- * @open: dispatched in the open state, unknown to the core
- * @swap: counts in &ioband_member.swap_bytes
- * @shared: the core counts the bio, as a whole
- * @split_min_bytes: the smallest size of splits that the bio allows; 0: it must not be split
- * @split_bytes: size of its splits; without data, of the present one; 0: it is dispatched as a
- *	whole, or not yet
- * @admitted: of a split bio, bytes that the core has admitted
- * @due_bytes: of these, bytes that a worker has to submit; while it is not 0 the bio is on a queue
- *	of its target, or a worker has it
- * @sent: bytes submitted
- * @unfinished: bytes not completed; under the pool's lock
- * @min_splits: of its splits in flight, those dispatched for a minimum; under the pool's lock
- * @queued: link in a queue of its target
- * @cpu: CPU on which the bio arrived
- * @expect_us: of a split without data, the device time that it was expected to take
- * @of_task: the submitter submits the bio for itself, and may sleep for its group; not known of a
- *	bio of the open state
- * @of_flusher: the flusher of one cgroup submitted the bio, and may sleep likewise
- * @atomic: an atomic write; the flag is removed on the hidden disk
- * @nowait: the bio arrived with REQ_NOWAIT, which device-mapper's own bio still has
- */
+/* The target's per-bio data. */
 struct ioband_io {
-	struct ioband_target *target;
-	struct ioband_group *group;
-	struct ioband_stream *stream;
-	struct ioband_stats *stats;
-	u64 start_ns;
-	struct ioband_bill bill;
+	struct ioband_target *target;	/* that received the bio in map() */
+	struct ioband_group *group;	/* group that is charged; NULL: the bio is not accounted */
+	struct ioband_stream *stream;	/* while the bio is queued or known to the core */
+	struct ioband_stats *stats;	/* of the group, pinned by the bio */
+	u64 start_ns;			/* time of arrival, later of dispatch */
+	struct ioband_bill bill;	/* of the bio, or of its latest split */
 	union {
+		/* submitter, referenced while queued; NULL: a kernel thread */
 		struct task_struct *task;
-		u64 covers;
+		u64 covers;		/* of an empty flush, see ioband_flush_covers() */
 	};
+	/* submits below; for comparison only: it may be gone */
 	const struct task_struct *sender;
-	u32 bytes;
-	u32 wait_us;
+	u32 bytes;			/* covered */
+	u32 wait_us;			/* how long the bio was queued */
 	u8 op;
-	u8 level;
-	bool open;
-	bool swap;
-	bool shared;
+	u8 level;			/* see ioband_stream_level() */
+	bool open;			/* dispatched in the open state, unknown to the core */
+	bool swap;			/* counts in &ioband_member.swap_bytes */
+	bool shared;			/* the core counts the bio, as a whole */
+	/* by the submitter for itself: may sleep for its group; unknown in the open state */
 	bool of_task;
-	bool of_flusher;
-	bool atomic;
-	bool nowait;
-	u32 split_min_bytes;
-	u32 split_bytes;
-	u32 admitted;
-	atomic_t due_bytes;
-	u32 sent;
-	u32 unfinished;
-	u32 min_splits;
-	struct llist_node queued;
-	unsigned int cpu;
-	u32 expect_us;
+	bool of_flusher;		/* by the flusher of one cgroup, which may sleep likewise */
+	bool atomic;			/* atomic write; the flag is removed on the hidden disk */
+	bool nowait;		/* REQ_NOWAIT on arrival; device-mapper's own bio still has it */
+	u32 split_min_bytes;		/* the smallest size that the bio allows; 0: no splits */
+	u32 split_bytes;	/* of its (without data, present) splits; 0: whole, or not yet */
+	u32 admitted;			/* of a split bio, bytes that the core has admitted */
+	atomic_t due_bytes;	/* of these, to submit; not 0 while the bio is with a worker */
+	u32 sent;			/* bytes submitted */
+	u32 unfinished;			/* bytes not completed; under the pool's lock */
+	u32 min_splits;		/* in flight, dispatched for a minimum; under the pool's lock */
+	struct llist_node queued;	/* in a queue of its target */
+	unsigned int cpu;		/* of the arrival */
+	u32 expect_us;			/* of a split without data, its expected device time */
 };
 
-/**
- * struct ioband_waiter - a task that sleeps because of back-pressure
- * @entry: entry in the group's wait queue, or in that of the mapped device for writes to swap
- * @target: target that received the bio in map()
- * @queue: request queue of the mapped device, which cannot be frozen meanwhile
- * @group: the group; NULL: the task waits for writes to swap
- * @stats: counters of the group, pinned by the task
- * @until: the task continues when &ioband_group.released_ios reaches this value
- * @flusher: the task is a flusher, and continues when little of its writeback is queued
- */
+/* A task that sleeps because of back-pressure. */
 struct ioband_waiter {
+	/* in &ioband_group.waiters or &ioband_member.swap_waiters */
 	struct wait_queue_entry entry;
-	const struct ioband_target *target;
-	struct request_queue *queue;
-	struct ioband_group *group;
-	struct ioband_stats *stats;
-	u32 until;
-	bool flusher;
+	const struct ioband_target *target;	/* that received the bio in map() */
+	struct request_queue *queue;	/* of the mapped device; cannot be frozen meanwhile */
+	struct ioband_group *group;	/* NULL: the task waits for writes to swap */
+	struct ioband_stats *stats;	/* of the group, pinned by the task */
+	u32 until;		/* value of &ioband_group.released_ios at which it continues */
+	bool flusher;			/* it continues when little of its writeback is queued */
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)

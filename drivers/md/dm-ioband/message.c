@@ -29,22 +29,14 @@
 /* A path may need four characters for each of its own. */
 #define PATH_ROOM	(4 * PATH_MAX)
 
-/**
- * struct page_writer - a page that is being written
- * @result: buffer of the answer
- * @maxlen: size of the buffer
- * @len: length so far
- * @line: the current line
- * @line_len: its length so far
- * @path: scratch for a path
- */
+/* A page that is being written. */
 struct page_writer {
-	char *result;
-	unsigned int maxlen;
-	unsigned int len;
-	char *line;
-	unsigned int line_len;
-	char *path;
+	char *result;			/* buffer of the answer */
+	unsigned int maxlen;		/* its size */
+	unsigned int len;		/* so far */
+	char *line;			/* the current line */
+	unsigned int line_len;		/* so far */
+	char *path;			/* scratch for a path */
 };
 
 static __printf(2, 3) void line_add(struct page_writer *page, const char *format, ...)

@@ -33,16 +33,13 @@ static_assert(IOBAND_PRESETS_MAX <= U16_MAX);	/* at_level counts them */
 
 #define HASH_BITS_OF_INDEX	8
 
-/**
- * struct ioband_preset_index - the presets of a pool by path; made with the first preset
- * @by_path: presets; changed under the pool's reap mutex and its lock
- * @at_level: number of presets by depth of the path; under the pool's lock
- * @path: scratch; under the pool's lock
- */
+/* The presets of a pool by path; made with the first preset. */
 struct ioband_preset_index {
+	/* changed under the pool's reap mutex and its lock */
 	struct hlist_head by_path[1 << HASH_BITS_OF_INDEX];
+	/* number, by depth of the path; under the pool's lock */
 	u16 at_level[IOBAND_NESTING_MAX + 1];
-	char path[PATH_MAX];
+	char path[PATH_MAX];		/* scratch; under the pool's lock */
 };
 
 /* Number of presets in all pools. */

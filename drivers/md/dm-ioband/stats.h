@@ -42,16 +42,11 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 		this_cpu_add(counters->service_ns, service_ns);
 }
 
-/**
- * struct ioband_progress - activity of a group
- * @ios: completed bios
- * @inflight: bios queued or in flight
- * @open: bios of the open state in flight, counted slightly earlier
- */
+/* Activity of a group. */
 struct ioband_progress {
-	u64 ios;
-	u32 inflight;
-	u32 open;
+	u64 ios;			/* completed bios */
+	u32 inflight;			/* bios queued or in flight */
+	u32 open;		/* bios of the open state in flight, counted slightly earlier */
 };
 
 static inline void ioband_stats_pin(struct ioband_stats *stats)

@@ -51,28 +51,18 @@
 /* Size of the table of recent ends of reads. */
 #define IOBAND_SEEN_BITS	6
 
-/**
- * struct ioband_seen - the end of a recent read
- * @place: the end
- * @reads: number of consecutive reads that ended there, without the first
- */
+/* The end of a recent read. */
 struct ioband_seen {
 	struct ioband_place place;
-	u8 reads;
+	u8 reads;			/* in a row that ended there, without the first */
 };
 
-/**
- * struct ioband_streams - the streams of a group
- * @node: node in which they compete
- * @level: streams by level, made when a level occurs
- * @nr_runs: number of runs, all in the group's list
- * @seen: ends of reads, by hash
- */
+/* The streams of a group. */
 struct ioband_streams {
-	struct ioband_node node;
-	struct ioband_stream *level[IOBAND_NR_LEVELS];
-	unsigned int nr_runs;
-	struct ioband_seen seen[1 << IOBAND_SEEN_BITS];
+	struct ioband_node node;	/* in which they compete */
+	struct ioband_stream *level[IOBAND_NR_LEVELS];	/* made when a level occurs */
+	unsigned int nr_runs;		/* all in the group's list */
+	struct ioband_seen seen[1 << IOBAND_SEEN_BITS];	/* by hash */
 };
 
 /* Number of streams beside the groups' own queues, and of &struct ioband_streams, in all pools. */

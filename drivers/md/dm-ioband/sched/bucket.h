@@ -5,18 +5,12 @@
 
 #include "policy.h"
 
-/**
- * struct ioband_leeway - advance of a bucket, and its bounds
- * @second_ns: advance for the amount of one second
- * @late_ns: a bucket that is behind this continues from here
- * @early_ns: a bucket that is ahead of this continues from here, but never goes back
- * @most_ns: no bucket advances beyond this
- */
+/* Advance of a bucket, and its bounds. */
 struct ioband_leeway {
-	u64 second_ns;
-	u64 late_ns;
-	u64 early_ns;
-	u64 most_ns;
+	u64 second_ns;			/* advance for the amount of one second */
+	u64 late_ns;			/* a bucket that is behind this continues from here */
+	u64 early_ns;			/* so does one ahead of this, but never goes back */
+	u64 most_ns;			/* no bucket advances beyond this */
 };
 
 void ioband_bucket_charge_bill(struct ioband_buckets *buckets, const struct ioband_bill *bill,

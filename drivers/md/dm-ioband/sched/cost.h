@@ -13,17 +13,11 @@
 
 #include "policy.h"
 
-/**
- * enum ioband_measure - quantity that the groups of a pool share
- * @IOBAND_MEASURE_BYTES: bytes transferred
- * @IOBAND_MEASURE_IOS: bios of any size
- * @IOBAND_MEASURE_TIME: device time, charged as it passes (see sched/slice.c) instead of by bill
- * @IOBAND_NR_MEASURES: number of measures
- */
+/* Quantity that the groups of a pool share. */
 enum ioband_measure {
-	IOBAND_MEASURE_BYTES,
-	IOBAND_MEASURE_IOS,
-	IOBAND_MEASURE_TIME,
+	IOBAND_MEASURE_BYTES,		/* bytes transferred */
+	IOBAND_MEASURE_IOS,		/* bios of any size */
+	IOBAND_MEASURE_TIME,		/* device time, charged as it passes (sched/slice.c) */
 	IOBAND_NR_MEASURES,
 };
 

@@ -20,36 +20,23 @@
 #define IOBAND_DISCARD_FIRST	20
 #define IOBAND_DISCARD_LAST	31
 
-/**
- * struct ioband_discard - device time of the discards of one device, of one operation
- * @us: mean time of splits, by the power of two of their size; 0: unknown
- * @part_us: mean time of discards below the size of splits; 0: unknown
- * @shift: power of two of the size of splits; 0: IOBAND_DISCARD_FIRST
- * @splits: splits of this size since it was last changed, or others were last tried
- */
+/* Device time of the discards of one device, of one operation. */
 struct ioband_discard {
+	/* mean time of splits, by the power of two of their size; 0: unknown */
 	u32 us[IOBAND_DISCARD_LAST + 1];
-	u32 part_us;
-	u8 shift;
-	u8 splits;
+	u32 part_us;			/* the same of discards below the size of splits */
+	u8 shift;		/* power of two of the size of splits; 0: IOBAND_DISCARD_FIRST */
+	u8 splits;			/* since the size was changed, or others were last tried */
 };
 
-/**
- * struct ioband_lost - service that a pool's devices lose to discards
- * @work: service while no discard was in flight, in units of charge; older service counts less
- * @work_ns: time of that service
- * @beside: service since @since_ns, while discards were in flight
- * @since_ns: when a discard last completed, or was dispatched while none was in flight
- * @began_ns: when discards began to be in flight
- * @inflight: number of discards and splits of discards in flight
- */
+/* Service that a pool's devices lose to discards. */
 struct ioband_lost {
-	u64 work;
-	u64 work_ns;
-	u64 beside;
-	u64 since_ns;
-	u64 began_ns;
-	u32 inflight;
+	u64 work;	/* units of charge served while no discard was in flight, mostly lately */
+	u64 work_ns;			/* time of that service */
+	u64 beside;			/* service since @since_ns, while discards were in flight */
+	u64 since_ns;			/* last completion of a discard, or begin of @began_ns */
+	u64 began_ns;			/* since when discards are in flight */
+	u32 inflight;			/* discards and splits of discards */
 };
 
 u32 ioband_discard_bytes(const struct ioband_discard *discard, u32 granularity);

@@ -40,16 +40,11 @@
 /* The rate of completions is a mean over about this time, several windows of a throttled device. */
 #define IOBAND_LONE_MEAN_NS	(80 * NSEC_PER_MSEC)
 
-/**
- * struct ioband_lone - the state
- * @ios: bios and splits completed in the last @ns, about
- * @ns: 0..IOBAND_LONE_MEAN_NS, about
- * @rivals_ns: time when several groups were last active; 0: never
- */
+/* What lone.h keeps of the pool's completions. */
 struct ioband_lone {
-	u64 ios;
-	u64 ns;
-	u64 rivals_ns;
+	u64 ios;			/* bios and splits completed in the last @ns, about */
+	u64 ns;				/* 0..IOBAND_LONE_MEAN_NS, about */
+	u64 rivals_ns;			/* time when several groups were last active; 0: never */
 };
 
 /* The shared state begins, or completions were not counted. */

@@ -193,19 +193,12 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
-/**
- * struct descent - state of the way from the root to the leaf in service
- * @open: directions in which bios at or below the present entity may be dispatched
- * @left_ns: rest of its slice, if another entity waits at its level or above, or has a
- *	minimum; U64_MAX: none waits
- * @bypass: its children bypass others, for a minimum above
- * @expect: the next by weight is anticipated, at some level
- */
+/* State of the way from the root to the leaf in service. */
 struct descent {
-	u64 open;
-	u64 left_ns;
-	bool bypass;
-	bool expect;
+	u64 open;			/* directions in which bios below may be dispatched */
+	u64 left_ns;	/* rest of the slice, while others wait or have a minimum; else U64_MAX */
+	bool bypass;			/* its children bypass others, for a minimum above */
+	bool expect;			/* the next by weight is anticipated, at some level */
 };
 
 static struct descent descent_from_top(void)

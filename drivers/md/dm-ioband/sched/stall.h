@@ -12,46 +12,27 @@
 
 #include "scheduler.h"
 
-/**
- * struct ioband_stall_dev - does a device answer
- * @stall_devs: place among the devices of its pool
- * @inflight_ios: of the core's bios in flight, those of this device; may be read at any time
- * @extra_ios: those of them without data, and writes to swap; they do not count in the limit
- * @moved_ns: when one was last admitted while none was in flight, or completed
- * @hangs: the pool has gone on without it for long; until it completes a bio
- * @blocked: bios for it are not dispatched in turn until then
- */
+/* A device that may not answer. */
 struct ioband_stall_dev {
-	struct list_head stall_devs;
-	u32 inflight_ios;
-	u32 extra_ios;
-	u64 moved_ns;
-	bool hangs;
-	bool blocked;
+	struct list_head stall_devs;	/* in those of &struct ioband_stall */
+	u32 inflight_ios;		/* known to the core; may be read at any time */
+	u32 extra_ios;			/* of these, not in the limit: without data, or to swap */
+	u64 moved_ns;			/* last completion, or dispatch of a first bio */
+	bool hangs;		/* the pool has gone on without it; until it completes a bio */
+	bool blocked;			/* bios for it are not dispatched in turn until then */
 };
 
-/**
- * struct ioband_stall - do the devices of a pool answer
- * @stall_devs: the devices
- * @done_ns: when one of them has last completed a bio
- * @resumed_ns: when one of them did so after a silence of all
- * @silent_ns: when a device was last found to be silent
- * @stuck_ios: in flight at devices that hang; they do not count in the limit
- * @stuck_extra: those of them in &ioband_stall_dev.extra_ios
- * @silent_ios: in flight at others that are silent; they count
- * @silent_extra: those of them in &ioband_stall_dev.extra_ios
- * @probing: to find out which of both they are, others may have one bio beyond the limit
- */
+/* The devices of a pool, and their answers. */
 struct ioband_stall {
 	struct list_head stall_devs;
-	u64 done_ns;
-	u64 resumed_ns;
-	u64 silent_ns;
-	u32 stuck_ios;
-	u32 stuck_extra;
-	u32 silent_ios;
-	u32 silent_extra;
-	bool probing;
+	u64 done_ns;			/* when one of them has last completed a bio */
+	u64 resumed_ns;			/* when one of them did so after a silence of all */
+	u64 silent_ns;			/* when a device was last found to be silent */
+	u32 stuck_ios;			/* in flight at devices that hang; not in the limit */
+	u32 stuck_extra;		/* those of them in &ioband_stall_dev.extra_ios */
+	u32 silent_ios;			/* in flight at others that are silent; they count */
+	u32 silent_extra;		/* those of them in &ioband_stall_dev.extra_ios */
+	bool probing;		/* others may have one bio beyond the limit, to tell both apart */
 };
 
 void ioband_stall_init(struct ioband_stall *stall);

@@ -1,130 +1,119 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: the scheduler.
- * The target calls it, under the pool's lock.
+ * dm-ioband: the scheduler.  The target calls it, under the pool's lock.
  *
  * Why it is hard
  * --------------
- * A block device serves many I/Os at once, in its own order.  A submitter with more I/Os in
- * flight gets more of the device.  If every bio is dispatched on arrival, the queue of the
- * device decides, and weights have no effect.  If too few bios are dispatched, the device idles.
- * The scheduler therefore decides two things for each bio: how much may be in flight, and which
- * leaf is served next.
+ * A block device serves many I/Os at once, in its own order, and a submitter with more I/Os in
+ * flight gets more of it.  If every bio is dispatched on arrival, the queue of the device decides,
+ * and weights have no effect.  If too few bios are dispatched, the device idles.  So for each bio
+ * the scheduler decides how much may be in flight, and which leaf is served next.
  *
  * 1. Which leaf is next: weighted virtual time, in a tree
  * -------------------------------------------------------
- * Every entity (a group, or a leaf with bios of the group itself) has a virtual time: the
- * service that it received, divided by its weight.  At each level of the tree, the child with
- * the least virtual time is served next: start-time fair queueing (Goyal, Vin & Cheng,
- * SIGCOMM'96).  The service of a leaf is charged to the leaf and to each entity above it.
+ * Every entity (a group, or a leaf with bios of the group itself) has a virtual time: the service
+ * that it received, divided by its weight.  At each level of the tree, the child with the least
+ * virtual time is next: start-time fair queueing (Goyal, Vin & Cheng, SIGCOMM'96).  The service of
+ * a leaf is charged to the leaf and to each entity above it.
  *
- * Two groups have weights 200 and 100, bios of 64 KiB, and are always backlogged.  A bio
- * advances the first group by 65536/200 = 328, the second by 65536/100 = 655:
+ *	Two groups have weights 200 and 100, bios of 64 KiB, and are always backlogged.  A bio
+ *	advances the first group by 65536/200 = 328, the second by 65536/100 = 655:
  *
  *	served	a   b   a   a   b   a   a   b ...
  *	a at    328     655 983     1311 ...		(a wins ties)
  *	b at        655             1311 ...
  *
- * Group a gets two bios for each bio of b.  Sizes do not matter: a bio of 128 KiB advances a
- * group twice as far.  The error is one bio, and does not grow.
+ * Group a gets two bios for each bio of b.  Sizes do not matter: a bio of 128 KiB advances a group
+ * twice as far.  The error is one bio, and does not grow.
  *
- * Service is counted in tokens: bytes, I/Os or nanoseconds of device time, by the measure of the
- * pool (sched/cost.h).  Tokens are counted when they are spent.  They are not issued in advance:
- * this would need the rate of the device, and tokens of idle groups would be lost.  Only a
- * configured rate has a token bucket, for a maximum (sched/max.c) or a minimum (sched/min.c).  A
- * bucket is kept as the time at which its I/O is paid for.
+ * Service is counted in tokens when it is spent: bytes, I/Os or nanoseconds of device time, by the
+ * measure of the pool (sched/cost.h).  Tokens are not issued in advance: this would need the rate
+ * of the device, and those of idle groups would be lost.  Only a configured rate, a maximum
+ * (sched/max.c) or a minimum (sched/min.c), has a token bucket, kept as the time at which its I/O
+ * is paid for.
  *
- * The tree gives the share of an idle group to its siblings first: each node compares only its
- * backlogged children.
+ * Each node compares only its backlogged children, so the share of an idle group goes to its
+ * siblings first.
  *
  *	root -- A (200) -- A1 (100)		all busy:  A1 1/3  A2 1/3  B 1/3
  *	     |          `- A2 (100)		A2 idle:   A1 2/3          B 1/3
  *	     `- B (100)				A idle:                    B all
  *
- * A node also has a virtual time, which follows the child that is served.  Idle time earns no
- * service: an entity that was idle restarts at the virtual time of its node, unless it leads.
- * An entity that kept bios in flight but took less than its share may lag by at most
- * IOBAND_LAG_MAX.  The bound keeps it from starving its siblings afterwards.
+ * A node has a virtual time too, which follows the child that is served.  Idle time earns no
+ * service: an entity that was idle restarts at the virtual time of its node, unless it leads.  An
+ * entity that kept bios in flight but took less than its share may lag by IOBAND_LAG_MAX at most,
+ * so that it does not starve its siblings afterwards.  A flusher may lag by far more while dirty
+ * throttling makes its tasks sleep, and the device idles for it (sched/pause.c).
  *
- * A flusher without bios may lag by far more while dirty throttling makes its tasks sleep, and
- * the device idles for it (sched/pause.c).
+ * Bios on which other tasks depend are dispatched out of turn (ioband_core_admit_now()), and become
+ * a debt, bounded by IOBAND_DEBT_MAX.  The entity advances, the virtual time of its node does not,
+ * and the entity is not served until its siblings catch up.  While no sibling is busy, the node
+ * follows, and no debt remains.
  *
- * Bios on which other tasks depend are dispatched out of turn (ioband_core_admit_now()), and
- * become a debt.  The entity advances, the virtual time of its node does not, and the entity is
- * not served until its siblings catch up.  While no sibling is busy, the node follows, and no
- * debt remains.  A debt is bounded (IOBAND_DEBT_MAX).
+ *	a writes 1 MiB of journal out of turn: it advances by 5243, the node by nothing.  8 bios of
+ *	b (8 * 655) are served before the next bio of a.
  *
- *	a writes 1 MiB of journal out of turn: it advances by 5243, the node by
- *	nothing.  8 bios of b (8 * 655) are served before the next bio of a.
- *
- * When a weight changes, the lead or lag of the entity is scaled to the new weight.  The change
- * has effect from the next bio on.
+ * When a weight changes, the lead or lag of the entity is scaled to the new weight, which has
+ * effect from the next bio on.
  *
  * 2. How much at once: the in-flight limit
  * ----------------------------------------
  * The least served backlogged leaf may dispatch a bio while less than the limit is in flight
- * (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is the depth at which the device
- * reaches full throughput; sched/depth.c finds it.  The test precedes the addition of the bio,
- * so a bio of any size can be dispatched.
+ * (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is the depth at which the device reaches
+ * full throughput; sched/depth.c finds it.  The test precedes the addition of the bio, so a bio of
+ * any size can be dispatched.
  *
- * Bios in flight count against the limit.  One bio also counts for each *anticipated* leaf: its
- * last bio completed a moment ago, and its recent think times predict the next bio soon.  Only
- * anticipated leaves with less service than the candidate count.  A synchronous reader, which
- * never has more than one bio, thus keeps its place while it computes.  Without this rule, other
- * leaves would fill the limit in each gap, and the weight of the reader would have no effect
- * (the deceptive idleness of Iyer & Druschel, SOSP'01).
+ * One bio also counts for each *anticipated* leaf with less service than the candidate: its last
+ * bio completed a moment ago, and its recent think times predict the next bio soon.  A synchronous
+ * reader, which never has more than one bio, thus keeps its place while it computes.  Otherwise
+ * other leaves would fill the limit in each gap, and its weight would have no effect (the deceptive
+ * idleness of Iyer & Druschel, SOSP'01).  A leaf is anticipated for its grace period: twice its
+ * mean think time, plus IOBAND_GRACE_MIN_NS.
  *
- * A leaf is anticipated for its grace period: twice its mean think time, plus
- * IOBAND_GRACE_MIN_NS.
+ *	limit 2 bios; a (vtime 100) is anticipated; b (vtime 200) has 8 bios queued, 1 in flight: 1
+ *	+ 1 = 2 count, b stays queued.  After 20 us a has a bio: 1 < 2, a is served.  Without a bio
+ *	of a within 70 us, b would have been served.
  *
- *	limit 2 bios; a (vtime 100) is anticipated; b (vtime 200) has 8 bios queued, 1 in
- *	flight: 1 + 1 = 2 count, b stays queued.  After 20 us a has a bio: 1 < 2, a is
- *	served.  Without a bio of a within 70 us, b would have been served.
+ * Anticipation costs a slot that stays empty, and saves the next bio of the leaf the wait for a
+ * free one.  That can be worth it only if the think time is no longer than the time until a slot is
+ * free, about the mean time between two completions (core_patience(); cost and benefit are from
+ * Iyer & Druschel too).  The next bio of a leaf with a longer think time soon finds a slot, and is
+ * the first to get it.
  *
- * Anticipation costs a slot that stays empty.  The benefit is that the next bio of the leaf does
- * not wait for a free slot.  The benefit can exceed the cost only if the think time is no longer
- * than the time until a slot is free.  This is about the mean time between two completions
- * (core_patience(); cost and benefit are from Iyer & Druschel too).  The next bio of a leaf with
- * a longer think time soon finds a slot, and is the first to get it.
- *
- *	NVMe, 3200 MB/s; one leaf reads 64 KiB with 64 outstanding, 20 us between
- *	completions; 8 leaves read 4 KiB with a think time of 800 us.  With anticipation
- *	these took 8 slots of any limit: with 8 or fewer, 62 MB/s in all.  Without
- *	anticipation it is 3190 MB/s, and each of the 8 has 0.94 of its throughput
- *	alone.  On a device of 100 MB/s, with 655 us between completions, the same
- *	leaves are anticipated.
+ *	NVMe, 3200 MB/s; one leaf reads 64 KiB with 64 outstanding, 20 us between completions; 8
+ *	leaves read 4 KiB with a think time of 800 us.  With anticipation these took 8 slots of any
+ *	limit: with 8 or fewer, 62 MB/s in all.  Without anticipation it is 3190 MB/s, and each of
+ *	the 8 has 0.94 of its throughput alone.  On a device of 100 MB/s, with 655 us between
+ *	completions, the same leaves are anticipated.
  *
  * A leaf is not anticipated either if it was idle before writes out of turn, such as those of a
- * journal.  Its next write of this kind does not wait for a slot.  A reader is still anticipated
+ * journal: its next write of this kind does not wait for a slot.  A reader is still anticipated
  * after metadata that it reads.
  *
- *	A disk that takes a millisecond for each bio, with a limit of 1; a task writes 4 KiB
- *	and waits for fsync: data, the journal's block, a flush, the commit's block, 4.1 ms.
- *	With anticipation of the journal's thread, the data of the next round waited for 1.9
- *	ms.
+ *	A disk that takes a millisecond for each bio, with a limit of 1; a task writes 4 KiB and
+ *	waits for fsync: data, the journal's block, a flush, the commit's block, 4.1 ms.  With
+ *	anticipation of the journal's thread, the data of the next round waited for 1.9 ms.
  *
- * A flusher in writeback idle occupies the whole limit.
- *
- * Bios that a policy below ioband delays (io.max of the disk below) do not count for long
- * (sched/below.c).
+ * A flusher in writeback idle occupies the whole limit.  Bios that a policy below ioband delays
+ * (io.max of the disk below) do not count for long (sched/below.c).
  *
  * A disk with a head needs another rule: each leaf has the disk to itself for a slice
- * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.
- * The idle class gets service while other siblings have no bios (sched/idle.c).  Latency targets
- * follow all of these: a late target holds back other leaves (sched/latency.c).  Discards have
- * rules of their own (sched/discard.c).
+ * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.  The
+ * idle class gets service while other siblings have no bios (sched/idle.c).  Latency targets follow
+ * all of these: a late target holds back other leaves (sched/latency.c).  Discards have rules of
+ * their own (sched/discard.c).
  *
  * 3. The duties of the caller
  * ---------------------------
- * The caller reports when the scheduler starts to see all bios (ioband_core_begin()).  It queues
- * a bio in its group and reports it (ioband_core_wait()).  It asks for the next leaf
- * (ioband_core_pick()) until none is returned, and reports each dispatched bio
- * (ioband_core_admit()).  It reports completions (ioband_core_complete()).  If only anticipation
- * prevents a dispatch, ioband_core_pick() returns the time of the next call.  With slices, the
- * caller also asks for flushes of the devices' write caches (ioband_slice_start_flush()).  For
- * latency targets, it reports the latency of each read (ioband_latency_sample()).  It calls
- * ioband_latency_look() and ioband_below_look() every few milliseconds.  The caller may read the
- * clock before it takes its lock: times may go back a little between calls.
+ * The caller reports when the scheduler starts to see all bios (ioband_core_begin()), and each bio
+ * that it queues (ioband_core_wait()).  It asks for the next leaf (ioband_core_pick()) until none
+ * is returned, and reports each dispatched bio (ioband_core_admit()) and each completion
+ * (ioband_core_complete()).  If only anticipation prevents a dispatch, ioband_core_pick() returns
+ * the time of the next call.  With slices, the caller also asks for flushes of the devices' write
+ * caches (ioband_slice_start_flush()).  For latency targets, it reports the latency of each read
+ * (ioband_latency_sample()).  It calls ioband_latency_look() and ioband_below_look() every few
+ * milliseconds.  It may read the clock before it takes its lock: times may go back a little between
+ * calls.
  */
 #include "core.h"
 

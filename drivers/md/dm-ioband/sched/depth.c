@@ -3,71 +3,67 @@
  * dm-ioband: estimation of the in-flight limit, and of the size of splits.
  * Pure, see core.h.  The pool's tick calls it, under the pool's lock.
  *
- * A device reaches full throughput with a certain number of bios in flight.  With fewer bios it
- * idles.  With more, the rest stands in the queue of the device, in an order beyond the control
- * of ioband.  Measurements above the device do not yield that number.  Rate times unloaded
- * latency (Little's law; TCP BBR does so) is right for a line.  It is too small for flash with
- * channels that are hit at random.  It means nothing for a disk, which is faster the more
- * requests it can choose from.
+ * A device reaches full throughput with a certain number of bios in flight.  With fewer it idles.
+ * With more, the rest stands in the queue of the device, in an order beyond the control of ioband.
+ * Measurements above the device do not yield that number.  Rate times unloaded latency (Little's
+ * law; TCP BBR does so) is right for a line, too small for flash with channels that are hit at
+ * random, and means nothing for a disk, which is faster the more requests it can choose from.
  *
- * Measurements do not yield the right size of a bio either.  A bio behind a large one waits for
- * all of it, so large bios should be split.  But on a volume with a cap on I/Os, each I/O costs
- * the same whatever its size, and splits cost throughput.  Trials therefore find both.  A
- * *limit* is a number of bios or splits in flight, and a size of splits.  The rule is:
+ * Nor do they yield the right size of a bio.  A bio behind a large one waits for all of it, so
+ * large bios should be split.  But on a volume with a cap on I/Os each I/O costs the same, and
+ * splits cost throughput.  Trials therefore find both.  A *limit* is a number of bios or splits in
+ * flight, and a size of splits.  The rule is:
  *
- *	A wider limit, with more in flight or larger splits, is worth it while it
- *	brings some per cent more throughput.
+ *	A wider limit, with more in flight or larger splits, is worth it while it brings some per
+ *	cent more throughput.
  *
- * A trial compares the chosen limit with a wider or a narrower one (see &enum ioband_try): half
- * as much again in flight, two thirds, or a little less; splits of twice the size, or of half.
- * Where the bytes in flight matter, it can also be splits of half the size and half as many
- * again.
+ * A trial compares the chosen limit with a wider or a narrower one (see &enum ioband_try): half as
+ * much again in flight, two thirds, or a little less; splits of twice the size, or of half.  Where
+ * the bytes in flight matter, it can also be splits of half the size and half as many again.
  *
  * Each limit is in force for a round of some completions, in the order lo hi, hi lo, lo hi...,
  * which cancels drift.  The gain of hi, the wider limit, in each pair of rounds is compared with
- * the gain required, gain_wanted().  When the mean is some standard errors away, t_squared(), hi
- * or lo has won.  A clear difference takes three pairs, some 100 ms; noise makes it longer.
- * Without a result after IOBAND_TRIAL_PAIRS, nothing changes.
+ * the gain required, gain_wanted().  When the mean is some standard errors away, t_squared(), hi or
+ * lo has won.  A clear difference takes three pairs, some 100 ms; noise makes it longer.  Without a
+ * result after IOBAND_TRIAL_PAIRS, nothing changes.
  *
- *	Line of 100 MB/s and 100 us, bios of 64 KiB.  One in flight completes
- *	86.8 MB/s, two 100, three 100.  The limit is 1: trial (1, 2), 15 %
- *	more, so 2.  Trial (2, 3): nothing, stay.  Trial (1, 2): stay.
+ *	Line of 100 MB/s and 100 us, bios of 64 KiB.  One in flight completes 86.8 MB/s, two 100,
+ *	three 100.  The limit is 1: trial (1, 2), 15 % more, so 2.  Trial (2, 3): nothing, stay.
+ *	Trial (1, 2): stay.
  *
- *	Flash of 7 channels, each a 4-KiB page in 150 us, hit at random:
- *	at 16 in flight 132 MB/s, 24: 147, 36: 152, 54: 153.  (16, 24): 11 %;
- *	(24, 36): 3 %; (36, 54): nothing.  It stays at 36.  The product of
- *	Little's law would be 7.
+ *	Flash of 7 channels, each a 4-KiB page in 150 us, hit at random: at 16 in flight 132 MB/s,
+ *	24: 147, 36: 152, 54: 153.  (16, 24): 11 %; (24, 36): 3 %; (36, 54): nothing.  It stays at
+ *	36.  The product of Little's law would be 7.
  *
- *	The laboratory's SATA SSD, 515 MB/s, with 15 readers of 128 KiB and one
- *	of 4 KiB, which gets x MB/s (S5):
+ *	The laboratory's SATA SSD, 515 MB/s, with 15 readers of 128 KiB and one of 4 KiB, which gets
+ *	x MB/s (S5):
  *	whole: 4 in flight 515 (x 5.3), 3: 515 (7.9), 2: 409 (12.4), so 3.
  *	64 KiB: 3 in flight 507 (12.6), 1.7 % less.
  *	32 KiB: 3 in flight 472 (16.9), too much less, but 5: 515 (11.5).
  *	16 KiB: 8 in flight 515 (11.6), then fewer: 5: 511 (15.8), 4: 458.
  *	It stays at 5 of 16 KiB, 80 KiB in flight.  It began with 512.
  *
- *	A volume of 3000 I/Os a second: 128 KiB whole 393 MB/s, in splits of
- *	64 KiB 197.  It stays with whole bios.
+ *	A volume of 3000 I/Os a second: 128 KiB whole 393 MB/s, in splits of 64 KiB 197.  It stays
+ *	with whole bios.
  *
- * Some devices complete a limited number of bytes in each window of time: volumes of clouds and
- * hypervisors, null_blk with mbps=.  They complete these in a burst, and nothing in the rest of the
- * window.  So the throughput of a round depends on the bursts in it.  The longest time between two
- * completions, less the usual time for the size, is much longer there than elsewhere.  A round
- * then ends between two bursts, or contains several, and the first burst under a limit does not
- * count.
+ * Volumes of clouds and hypervisors, and null_blk with mbps=, complete a limited number of bytes in
+ * each window of time: in a burst, and nothing in the rest of the window.  So the throughput of a
+ * round depends on the bursts in it.  The longest time between two completions, less the usual time
+ * for the size, is much longer there than elsewhere.  A round then ends between two bursts, or
+ * contains several, and the first burst under a limit does not count.
  *
- *	50 MB/s in windows of 21 ms, two readers with weights 200:100 (search --load "window;
- *	200 4K*1 think=20us; 100 4K*1 think=20us").  With two in flight, both get the same.
- *	A round of 10 ms has a burst, a part of one, or none, so its throughput is chance.  From
- *	burst to burst, each round has 256 bios in 21 ms.  One in flight is enough, and the
- *	readers get 32.5 and 16.8 MB/s.
+ *	50 MB/s in windows of 21 ms, two readers with weights 200:100 (search --load "window; 200
+ *	4K*1 think=20us; 100 4K*1 think=20us").  With two in flight, both get the same.  A round of
+ *	10 ms has a burst, a part of one, or none, so its throughput is chance.  From burst to
+ *	burst, each round has 256 bios in 21 ms.  One in flight is enough, and the readers get 32.5
+ *	and 16.8 MB/s.
  *
- * A trial with a winner is followed by another trial of the same kind, at once.  A trial without
- * a change is followed by one of the next kind.  When all kinds have changed nothing, trials
- * pause, for IOBAND_PAUSE_MIN_NS first and longer each time.
+ * A trial with a winner is followed by another of the same kind, at once, and one without a change
+ * by the next kind.  When all kinds have changed nothing, trials pause, for IOBAND_PAUSE_MIN_NS
+ * first and longer each time.
  *
- * A trial of a narrower limit costs throughput for half of its length.  So it ends after one
- * pair if the cost is clear.  Pauses last up to eight times as long as the trial, or
+ * A trial of a narrower limit costs throughput for half of its length.  So it ends after one pair
+ * if the cost is clear.  Pauses last up to eight times as long as the trial, or
  * IOBAND_PAUSE_MAX_NS.  A change of throughput in a pause (another load, another speed) ends it.
  * While no groups compete, there are no rounds, and a pause stands still (sched/lone.h has the
  * exceptions).  Otherwise all kinds of trials would follow each burst of a second group: with
@@ -81,44 +77,43 @@
  *
  * Throughput has three units: bytes, I/Os, or bytes plus IOBAND_BIO_BYTES for each I/O.  An I/O is
  * a bio or a split; in a trial of two sizes of splits it is a bio, of which a split counts as a
- * part.  With bios of one size, the unit does not matter.  With several sizes, rounds differ by the
- * sizes that occur in them.  They differ least in the unit closest to the device time.  So all
- * units are counted, and a trial uses the unit in which its pairs agree best.
+ * part.  With bios of several sizes, rounds differ by the sizes that occur in them, and least in
+ * the unit closest to the device time.  So all units are counted, and a trial uses the unit in
+ * which its pairs agree best.
  *
- *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has
- *	1 MiB, the others 4 KiB.  A round of 16 has no large bio, one, or two:
- *	its bytes are 64 KiB, 1.1 MB or 2.2 MB, and a trial of 2 against 3 in
- *	flight has any result.  In bios every round is the same: 2 in flight
- *	are enough.
+ *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB, the others 4
+ *	KiB.  A round of 16 has no large bio, one, or two: its bytes are 64 KiB, 1.1 MB or 2.2 MB,
+ *	and a trial of 2 against 3 in flight has any result.  In bios every round is the same: 2 in
+ *	flight are enough.
  *
  * A wider limit also changes which bios are served: a synchronous reader waits longer, and a deep
  * queue of large bios gets its place.  Then it wins in bytes and loses in I/Os, and the result
- * depends on what an I/O costs the device, in bytes.  Let this cost be c.  There is one c at which
- * both limits are equal.  A wider limit never does less, so the cost is at most that.  The
- * estimator keeps this bound (@io_bytes).  As long as a trial lowers the bound by much, the device
- * was not full, and the wider limit wins.  On a full device, the next trial has the same bound
- * again, because it is the cost: the narrower limit wins.  Trials with such a result are decided
- * by the throughput at this cost.  (If the wider limit wins in I/Os and loses in bytes, the cost
- * is at least c.  A bound below that was wrong, and is raised.  It is not lowered again until the
- * device or the load has changed: the limit would grow with each of both.)
+ * depends on what an I/O costs the device, in bytes.  There is one cost c at which both limits are
+ * equal.  A wider limit never does less, so the cost is at most that.  The estimator keeps this
+ * bound (@io_bytes).  As long as a trial lowers the bound by much, the device was not full, and the
+ * wider limit wins.  On a full device, the next trial has the same bound again, because it is the
+ * cost: the narrower limit wins.  Trials with such a result are decided by the throughput at this
+ * cost.  (If the wider limit wins in I/Os and loses in bytes, the cost is at least c.  A bound
+ * below that was wrong, and is raised.  It is not lowered again until the device or the load has
+ * changed: the limit would grow with each of both.)
  *
- *	NVMe, splits of 16 KiB (search --load "nvme; 100 4K*1; 1000 16K*9; 10 64K*8").  Limit
- *	9: 66 500 I/Os and 1006 MB a second.  Limit 14: 63 900 and 1318, since the reader of 64
- *	KiB at last gets a slot.  They are equal at c = 117 KB.  No bound is known yet, so 14
- *	wins.  Limit 21: 61 800 and 1650, at this c 1 % more: 14 stays.
+ *	NVMe, splits of 16 KiB (search --load "nvme; 100 4K*1; 1000 16K*9; 10 64K*8").  Limit 9: 66
+ *	500 I/Os and 1006 MB a second.  Limit 14: 63 900 and 1318, since the reader of 64 KiB at
+ *	last gets a slot.  They are equal at c = 117 KB.  No bound is known yet, so 14 wins.  Limit
+ *	21: 61 800 and 1650, at this c 1 % more: 14 stays.
  *
- *	Volume of 64 I/Os at a time, limit 90.  Limit 135 completes as many I/Os, but more
- *	bytes, as large bios have taken the places of small ones.  No c is too high: 90 stays.
+ *	Volume of 64 I/Os at a time, limit 90.  Limit 135 completes as many I/Os, but more bytes, as
+ *	large bios have taken the places of small ones.  No c is too high: 90 stays.
  *
- * Light loads.  In a trial of less, the limit is two thirds of the peak in flight.  The device
- * is not full if this limit hardly ever queues bios.  It is not full either if this limit costs
- * throughput and the chosen limit never queued any bio.  The limit then is twice the peak in
- * flight: it does not affect the load, but still exists when the load grows.  A load that fills
- * the device is as fast with the lower limit, and gets that.
+ * Light loads.  In a trial of less, the limit is two thirds of the peak in flight.  The device is
+ * not full if this limit hardly ever queues bios, or if it costs throughput and the chosen limit
+ * never queued any bio.  The limit then is twice the peak in flight: it does not affect the load,
+ * but still exists when the load grows.  A load that fills the device is as fast with the lower
+ * limit, and gets that.
  *
  * Smaller splits are also tried when bios are queued only part of the time, if the device hardly
- * ever drains.  A few synchronous readers fill a device with large bios, and could not be
- * ordered if all of these were dispatched at once.
+ * ever drains.  A few synchronous readers fill a device with large bios, and could not be ordered
+ * if all of these were dispatched at once.
  */
 #include "depth.h"
 #include "math.h"

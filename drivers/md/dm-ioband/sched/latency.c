@@ -65,8 +65,7 @@
 #define IOBAND_LOOK_NS		(100 * NSEC_PER_MSEC)
 
 /*
- * Without a completed read for this time, or for this many mean latencies, an entity is not
- * late.
+ * Without a completed read for this time, or for this many mean latencies, an entity is not late.
  */
 #define IOBAND_LOOK_MAX_NS	NSEC_PER_SEC
 #define IOBAND_LOOK_MAX_READS	4

@@ -13,9 +13,8 @@
  * slack_ns before it: a shorter delay is made up, and no entity saves tokens.  In any time T, at
  * most rate * (T + slack) and one bio are dispatched.
  *
- *	10 MiB/s, bios of 1 MiB, always backlogged: one is dispatched at 0, and the bucket
- *	shows 100 ms.  A timer is set, and fires at 100.2; the bucket shows 200, and not
- *	200.2.
+ *	10 MiB/s, bios of 1 MiB, always backlogged: one is dispatched at 0, and the bucket shows 100
+ *	ms.  A timer is set, and fires at 100.2; the bucket shows 200, and not 200.2.
  *
  * With slices, other leaves have the device for one slice, or for several in a row.  This is no
  * reason for less than the maximum.  So the time in which the entity was active and not blocked

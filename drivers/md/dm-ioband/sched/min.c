@@ -3,18 +3,17 @@
  * dm-ioband: minima.
  * Pure, see core.h.  core.c, slice.c and the target call it, under the pool's lock.
  *
- * An entity of the tree may have a minimum: bytes a second, bios a second or both, for reads,
- * for writes or for both.  It applies to all bios at or below the entity.  A weight divides the
- * device, at any rate that results.  A minimum guarantees a rate, at any weights of other
- * entities.
+ * An entity of the tree may have a minimum: bytes a second, bios a second or both, for reads, for
+ * writes or for both, of all bios at or below it.  A weight divides the device, at any rate that
+ * results.  A minimum guarantees a rate, at any weights of other entities.
  *
  * Each rate is a token bucket, kept as the time at which its I/O is paid for (sched/bucket.c).
  * Once this time is over, the next queued bio is due.  Due entities precede all others, earliest
  * deadline first (the reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  If no
  * entity is due, service is by weight.
  *
- *	100 MB/s, equal weights, bios of 1 MB; a has a minimum of 60 MB/s.  Each of its
- *	bios advances its bucket by 16.7 ms, and takes 10 ms.
+ *	100 MB/s, equal weights, bios of 1 MB; a has a minimum of 60 MB/s.  Each of its bios
+ *	advances its bucket by 16.7 ms, and takes 10 ms.
  *
  *	now	 0   10   20   30   40   50   60   70   80   90  100
  *	served	 a    b    a    b    a    a    b    a    b    a    a ...
@@ -27,70 +26,68 @@
  * their virtual time for service by weight.  A child that was idle, or paused, restarts at the
  * bypass vtime of the node, and has no claim.
  *
- *	62 MB/s, a and b of equal weights.  Below a, one leaf reads, and two of weights 300
- *	and 100 write; a has a minimum for reads, 20 MB/s.  It reads 20, they write 8 and 3,
- *	b has 31.
+ *	62 MB/s, a and b of equal weights.  Below a, one leaf reads, and two of weights 300 and 100
+ *	write; a has a minimum for reads, 20 MB/s.  It reads 20, they write 8 and 3, b has 31.
  *
- * All service of an entity advances its bucket, including service by weight.  So an entity gets
- * the larger one of its minimum and its share, not both.  A bucket is ahead of the time by
- * IOBAND_MIN_AHEAD_NS and one bio at most: service without competition does not count against
- * the entity later.  The bucket stands still while the entity has no bio queued or in flight, or
- * a maximum below holds all its bios.  Other entities are not the reason then, and no claim
- * grows.  A bucket is behind by IOBAND_MIN_WINDOW_NS at most, the period in which a minimum is
- * kept.  A shortfall within this period is made up.
+ * All service of an entity advances its bucket, including service by weight.  So an entity gets the
+ * larger one of its minimum and its share, not both.  A bucket is ahead of the time by
+ * IOBAND_MIN_AHEAD_NS and one bio at most: service without competition does not count against the
+ * entity later.  It stands still while the entity has no bio queued or in flight, or a maximum
+ * below holds all its bios: other entities are not the reason then, and no claim grows.  A bucket
+ * is behind by IOBAND_MIN_WINDOW_NS at most, the period in which a minimum is kept.  A shortfall
+ * within this period is made up.
  *
- * The device completes due bios sooner or later, so some periods of 100 ms have less than the
- * mean.  Therefore the mean is a little above the minimum: the I/O of one second advances a
- * bucket by 63/64 of a second.
+ * The device completes due bios sooner or later, so some periods of 100 ms have less than the mean.
+ * Therefore the mean is a little above the minimum: the I/O of one second advances a bucket by
+ * 63/64 of a second.
  *
- * Service for a minimum is charged like all other service, but never becomes a debt
- * (ent_charge() in sched/tree.c).
+ * Service for a minimum is charged like all other service, but never becomes a debt (ent_charge()
+ * in sched/tree.c).
  *
  * Two limits
  * ----------
- * The first place in the order is not enough.  An entity with 32 bios and a minimum of 25600
- * bios a second needs each completion within 1.25 ms, however many other bios are in flight.  So
- * service for minima has an in-flight limit of its own, equal to the limit of the others, and
- * does not count against theirs.  If a minimum is late nevertheless, its own limit grows, and
- * the limit of the others shrinks, with its lateness.  The others have one bio left at
- * IOBAND_MIN_LATE_NS.  The limits settle where the minimum is just kept, late by a few
- * milliseconds.
+ * The first place in the order is not enough.  An entity with 32 bios and a minimum of 25600 bios a
+ * second needs each completion within 1.25 ms, however many other bios are in flight.  So service
+ * for minima has an in-flight limit of its own, equal to the limit of the others, and does not
+ * count against theirs.  With the lateness of a minimum its own limit grows, and that of the others
+ * shrinks, to one bio at IOBAND_MIN_LATE_NS.  The limits settle where the minimum is just kept,
+ * late by a few milliseconds.
  *
- *	limit 32; the minimum is kept with 5 bios of others in flight, not with 6: it is late
- *	by 4.2 ms, and 32 * (1 - 4.2 / 5) = 5.
+ *	limit 32; the minimum is kept with 5 bios of others in flight, not with 6: it is late by 4.2
+ *	ms, and 32 * (1 - 4.2 / 5) = 5.
  *
  * Service beyond the minimum is by weight, under the limit of the others.  It replaces service for
  * the minimum first, and nothing is gained before it has replaced all.  So the search for the limit
  * (sched/depth.c) tries half as much again as both together then.  That is several steps at once,
  * and has to bring as much as these.
  *
- *	64 bios at a time, 1 ms each.  a has 43 bios of 8 KiB, and a minimum of 100 MB/s, for
- *	which it needs 12 bios in flight; b has 6 of 16 KiB, which are as much; equal weights.
- *	With a limit of 6, b has all of it.  With 9, a has 3 by weight and 9 for its minimum,
- *	and reads no more.  With 27, a has 21 by weight.
+ *	64 bios at a time, 1 ms each.  a has 43 bios of 8 KiB, and a minimum of 100 MB/s, for which
+ *	it needs 12 bios in flight; b has 6 of 16 KiB, which are as much; equal weights.  With a
+ *	limit of 6, b has all of it.  With 9, a has 3 by weight and 9 for its minimum, and reads no
+ *	more.  With 27, a has 21 by weight.
  *
  * A minimum may also be too high for its own load.  A reader with one bio at a time cannot have
- * more than one in each latency of the device, even if the device serves nothing else.  The others
- * would keep one bio in flight for nothing.  So once a minimum has been missed for a second, the
- * others have their limit for a window while no bio of the minimum is queued.  If the minimum
- * loses less than an eighth of its rate then, they keep the limit, until it loses more.  The small
- * limit is also tried again, once in IOBAND_MIN_REST windows.  The search for the limit stops for
- * these tries, but not while a minimum is late: it lowers a limit that makes a minimum late.  But
- * it lowers none while the others have one bio, whatever the limit.
+ * more than one in each latency of the device, even alone, and the others would keep one bio in
+ * flight for nothing.  So once a minimum has been missed for a second, the others have their limit
+ * for a window while no bio of the minimum is queued.  If the minimum loses less than an eighth of
+ * its rate then, they keep the limit, until it loses more.  The small limit is also tried again,
+ * once in IOBAND_MIN_REST windows.  The search for the limit stops for these tries, but not while a
+ * minimum is late: it lowers a limit that makes a minimum late.  But it lowers none while the
+ * others have one bio, whatever the limit.
  *
- *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180
- *	MB/s: it reads 33, whatever the others do.  They lose 98 % of the device to a smaller
- *	limit, and 1.5 % to tries of it.
+ *	64 bios at a time, 1 ms each.  a has one bio of 32 KiB at a time, and a minimum of 180 MB/s:
+ *	it reads 33, whatever the others do.  They lose 98 % of the device to a smaller limit, and
+ *	1.5 % to tries of it.
  *
  * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.  All
- * other entities would get nothing.  Siblings of a child with a minimum above the share of its
- * node would get nothing either.  So the others have one bio in flight at all times.  In each
- * node below that had no service by weight for IOBAND_MIN_RUN_NS, one bio is served by weight.
+ * other entities would get nothing, and neither would siblings of a child with a minimum above the
+ * share of its node.  So the others have one bio in flight at all times.  In each node below that
+ * had no service by weight for IOBAND_MIN_RUN_NS, one bio is served by weight.
  *
  * With slices, single bios would cost a seek each.  A due entity gets the device, at once, until
- * its bucket is ahead by half a slice.  After that, service is by weight again, least served
- * first at each level.  One leaf is served at a time: service by weight gets an eighth of a
- * slice in each IOBAND_MIN_RUN_NS.
+ * its bucket is ahead by half a slice.  After that, service is by weight again, least served first
+ * at each level.  One leaf is served at a time: service by weight gets an eighth of a slice in each
+ * IOBAND_MIN_RUN_NS.
  */
 #include "min.h"
 
@@ -377,8 +374,7 @@ static bool node_must_go_by_weight(const struct ioband_core *core, struct ioband
 }
 
 /*
- * Entity below which service is by weight now: that of the minimum, or one above, up to the
- * root.
+ * Entity below which service is by weight now: that of the minimum, or one above, up to the root.
  */
 static struct ioband_ent *min_top(const struct ioband_core *core,
 				  const struct ioband_min *minimum, u64 now_ns)

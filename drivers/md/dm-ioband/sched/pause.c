@@ -4,10 +4,9 @@
  * Pure, see core.h.  core.c and slice.c call it, under the pool's lock.
  *
  * Dirty throttling makes tasks sleep while too many pages are dirty, and their flusher then has
- * nothing to write for a moment.  If other groups got the share of that moment, two groups at
- * 2:1 would end up as equals.  The group with the larger share has fewer dirty pages left.  The
- * kernel would make that last: it lets a task dirty as fast as its pages were lately written
- * back.
+ * nothing to write for a moment.  If other groups got the share of that moment, two groups at 2:1
+ * would end up as equals.  The group with the larger share has fewer dirty pages left.  The kernel
+ * would make that last: it lets a task dirty as fast as its pages were lately written back.
  *
  * While no task in the pool waits for its own I/O (core_is_async()), there are two remedies.
  * First, a leaf with writeback only keeps the service that it missed in a pause

@@ -3,88 +3,81 @@
  * dm-ioband: slices for disks that seek, and flushes of their write caches.
  * Pure, see core.h.  core.c and the target (flush.c) call it, under the pool's lock.
  *
- * A disk with a head loses a seek with each change between leaves, and serves its own queue by
- * the position of the head.  So each leaf gets the device to itself for a slice.  At every
- * level, the child in service keeps the device, with any lead, until it had slice_ns or is idle.
- * Then the least served backlogged child gets the device (time slices with anticipation, as in
- * CFQ, on virtual time).  Sequential runs of one group that go to and fro are an exception
- * (sched/ahead.c).  If the child in service is still the least served, its slice continues until
- * it no longer is: so weights far apart show in the length of slices.
+ * A disk with a head loses a seek with each change between leaves, and serves its own queue by the
+ * position of the head.  So each leaf gets the device to itself for a slice.  At every level, the
+ * child in service keeps the device, with any lead, until it had slice_ns or is idle.  Then the
+ * least served backlogged child gets it (time slices with anticipation, as in CFQ, on virtual
+ * time).  Sequential runs of one group that go to and fro are an exception (sched/ahead.c).  If the
+ * child in service is still the least served, its slice continues until it no longer is: so weights
+ * far apart show in the length of slices.
  *
- * A leaf is anticipated after its last completion, as without slices (sched/core.c).  A leaf
- * that was idle and now reads is the next, unless another leaf has less service.  The slice of a
- * leaf with more service then ends after half of its length.  The last bio of a leaf completes
- * before the first bio of the next leaf is dispatched: the disk cannot choose between them.
+ * A leaf is anticipated after its last completion, as without slices (sched/core.c).  A leaf that
+ * was idle and now reads is the next, unless another leaf has less service.  The slice of a leaf
+ * with more service then ends after half of its length.  The last bio of a leaf completes before
+ * the first bio of the next leaf is dispatched: the disk cannot choose between them.
  *
- *	slice 50 ms; a reads sequentially, b at random, 8 ms each, both one at a time.
- *	a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the bio under way:
- *	a again, at its full speed but for one seek in 100 ms.
+ *	slice 50 ms; a reads sequentially, b at random, 8 ms each, both one at a time.  a has the
+ *	disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the bio under way: a again, at its full
+ *	speed but for one seek in 100 ms.
  *
  * When a group gets the device after another group, a new slice begins below it too, at every
- * level.  It is a slice of the least served child, not the rest of the last one.
+ * level: that of the least served child, not the rest of the last one.
  *
- *	Slices of 124 ms; a1 and a2 below a read sequentially.  b becomes active, and the
- *	slice of a1 ends after 62 ms.  With its other 62 ms in the next slice of a, and then
- *	a2 for the rest, the disk would seek twice in each slice of a: 8 ms of 62, and not
- *	of 124.
+ *	Slices of 124 ms; a1 and a2 below a read sequentially.  b becomes active, and the slice of
+ *	a1 ends after 62 ms.  With its other 62 ms in the next slice of a, and then a2 for the rest,
+ *	the disk would seek twice in each slice of a: 8 ms of 62, and not of 124.
  *
  * But no slice begins below when less than half a slice is left above.
  *
- *	The 124 ms of a are over, and a still has less service than b, by 10 ms, so its slice
- *	takes 134.  a1 has all of them: in the last 10, a2 would seek for 8.
+ *	The 124 ms of a are over, and a still has less service than b, by 10 ms, so its slice takes
+ *	134.  a1 has all of them: in the last 10, a2 would seek for 8.
  *
- * Large bios are split, so that a slice can end within one.
+ * Large bios are split, so that a slice can end within one.  A new slice may have to wait for bios
+ * in flight, or for a flush.  It is assigned again when it can begin, because another leaf may be
+ * the next by then.
  *
- * A new slice may have to wait for bios in flight, or for a flush.  It is assigned again when it
- * can begin, because another leaf may be the next by then.
- *
- * A change of the slice holder takes until the bios in flight complete.  So a leaf has no more
- * in flight than completes within IOBAND_DRAIN_NS, by the mean time between its completions.
- * This mean is learned from stretches of a millisecond or more.  Single completions would mislead,
+ * A change of the slice holder takes until the bios in flight complete.  So a leaf has no more in
+ * flight than completes within IOBAND_DRAIN_NS, by the mean time between its completions.  This
+ * mean is learned from stretches of a millisecond or more.  Single completions would mislead,
  * because the bios of a merged request complete together.
  *
  *	A buffered write of a raw disk: 128 bios of 4 KiB a request of 3.5 ms.  By single
- *	completions the mean was 18 ns after each request, and 12 800 bios, 52 MB, were in
- *	flight.  By stretches it is 27 us, and 20 ms have 730 of them.
+ *	completions the mean was 18 ns after each request, and 12 800 bios, 52 MB, were in flight.
+ *	By stretches it is 27 us, and 20 ms have 730 of them.
  *
- * While another leaf waits, it is also no more than completes within the slice.  A leaf that
- * writes has a quarter of this, because the cache orders writes.  A lone leaf is bounded, too,
- * and a lone reader by one slice: a leaf that becomes active waits for bios in flight, and for
- * the cache.
+ * While another leaf waits, it is also no more than completes within the slice.  A leaf that writes
+ * has a quarter of this, because the cache orders writes.  A lone leaf is bounded, too, and a lone
+ * reader by one slice: a leaf that becomes active waits for bios in flight, and for the cache.
  *
  * A write to the cache of a disk completes when the cache has it.  The disk may then seek for a
- * second to get it onto the medium, in the apparent slice of the next leaf.  So a slice with
- * writes ends with a flush, which is part of the slice.  Its duration is estimated from earlier
- * flushes, by the byte.  Each write uses up that much more of the slice, so that the slice ends
- * in time, flush included.
+ * second to get it onto the medium, in the apparent slice of the next leaf.  So a slice with writes
+ * ends with a flush, which is part of the slice.  Its duration is estimated from earlier flushes,
+ * by the byte.  Each write uses up that much more of the slice, so that the slice ends in time,
+ * flush included.
  *
- *	a writes 64 KiB at random, 5 ms each for the medium, and 0.2 ms each for the cache.
- *	124 ms are over after 24 of them: 5 ms until the cache has them, 120 ms for the
- *	flush.  Without it 8 MB would be in the cache after 30 ms, and the first bio of b
- *	would wait for 600 ms.
+ *	a writes 64 KiB at random, 5 ms each for the medium, and 0.2 ms each for the cache.  124 ms
+ *	are over after 24 of them: 5 ms until the cache has them, 120 ms for the flush.  Without it
+ *	8 MB would be in the cache after 30 ms, and the first bio of b would wait for 600 ms.
  *
  * A flush from above, such as that of a journal's commit, has the same effect on the writes that
  * have completed before it.
  *
- *	a writes 512 KiB and waits for fsync: data, 12 KiB of the journal, which is another
- *	group, a flush, 4 KiB with FUA.  The cache is empty then, and the slice of a can end
- *	without a flush.
+ *	a writes 512 KiB and waits for fsync: data, 12 KiB of the journal, which is another group, a
+ *	flush, 4 KiB with FUA.  The cache is empty then, and the slice of a can end without a flush.
  *
- * Between leaves with writeback only, there is no flush, and slices are an eighth as long.  The
- * cache gathers the writes of each leaf.  Where no task waits for its own I/O, none waits for
- * the cache.  Slices of 8 MiB would make the ratio of two flushers miss 2:1 by the part that 8
- * MiB are of the I/O of a second or two.
+ * Between leaves with writeback only, there is no flush, and slices are an eighth as long.  Where
+ * no task waits for its own I/O, none waits for the cache, which gathers the writes of each leaf.
+ * Slices of 8 MiB would make the ratio of two flushers miss 2:1 by the part that 8 MiB are of the
+ * I/O of a second or two.  A flusher in writeback idle keeps its slice, see sched/pause.c.
  *
- * A flusher in writeback idle keeps its slice, see sched/pause.c.
+ * Writes of a lone leaf cost other leaves nothing.  But when another leaf becomes active, it waits
+ * for a flush, and the writer is charged for all of it.
  *
- * Writes of a lone leaf cost other leaves nothing.  But when another leaf becomes active, it
- * waits for a flush, and the writer is charged for all of it.
- *
- * With slices, device time can be charged, because the slice holder is known.  Its time lasts
- * from its first bio until the first bio of the next leaf.  This includes the wait for
- * completions, anticipation and the change to the next leaf.  A reader that makes the disk seek
- * pays for the seeks.  With any charge, the virtual time of a node follows the least served
- * backlogged child.  The child in service may lead by a slice.
+ * With slices, device time can be charged, because the slice holder is known.  Its time lasts from
+ * its first bio until the first bio of the next leaf, with the wait for completions, anticipation
+ * and the change to the next leaf.  A reader that makes the disk seek pays for the seeks.  With any
+ * charge, the virtual time of a node follows the least served backlogged child.  The child in
+ * service may lead by a slice.
  */
 #include "slice.h"
 
@@ -319,9 +312,8 @@ static u64 leaf_ios_within(const struct ioband_leaf *leaf, u64 ns)
 }
 
 /*
- * May a leaf have more bios in flight?  Writes complete fast until the cache of the device is
- * full, and then at the speed of the medium.  Bios of a device that does not answer do not
- * count.
+ * May a leaf have more bios in flight?  Writes complete fast until the cache of the device is full,
+ * and then at the speed of the medium.  Bios of a device that does not answer do not count.
  */
 static bool leaf_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 left_ns, u64 now_ns)
@@ -483,9 +475,8 @@ static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_n
 }
 
 /*
- * The leaf in service; some bio is queued.  Bios out of turn may keep a node busy that has
- * neither queued bios nor a child in service.  Then the search starts from the root again,
- * without it.
+ * The leaf in service; some bio is queued.  Bios out of turn may keep a node busy that has neither
+ * queued bios nor a child in service.  Then the search starts from the root again, without it.
  */
 static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, struct descent *to)
 {

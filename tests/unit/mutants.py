@@ -1004,7 +1004,7 @@ ARGS = [
     Mutant("long-name", "i <= IOBAND_POOL_NAME_MAX &&", "i <= IOBAND_POOL_NAME_MAX + 1 &&"),
     Mutant("option-as-name", " && name[0] != '-'", ""),
     Mutant("count-unread", "if (argc > 3 && nr != argc - 4)", "if (false)"),
-    Mutant("first-word-only", "for (i = 4; i < argc; i++)", "for (i = 4; i < argc && i < 5; i++)"),
+    Mutant("first-word-only", "i = 4; i < argc; i++", "i = 4; i < argc && i < 5; i++"),
     Mutant(
         "weight-for-all", "	    !mode_has_device_group(table->settings.mode))", "	    false)"
     ),

@@ -70,8 +70,7 @@ static int parse_u32(const char *word, u32 min, u32 max, u32 *value)
 	return 0;
 }
 
-static int set_mode(struct ioband_settings *settings, const char *value,
-		    struct ioband_error *error)
+static int set_mode(struct ioband_settings *settings, const char *value, struct ioband_error *error)
 {
 	int mode = match_string(ioband_args_mode_names, IOBAND_NR_MODES, value);
 
@@ -227,7 +226,6 @@ static bool pool_name_is_valid(const char *name)
 int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv,
 		      struct ioband_error *error)
 {
-	unsigned int i;
 	u32 nr = 0;
 	int ret;
 
@@ -253,7 +251,7 @@ int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv
 	if (argc > 3 && nr != argc - 4)
 		return fail(error, "%u words follow the pool's '%.32s': they must agree",
 			    argc - 4, argv[3]);
-	for (i = 4; i < argc; i++) {
+	for (unsigned int i = 4; i < argc; i++) {
 		ret = parse_setting(&table->settings, argv[i], error);
 		if (ret)
 			return ret;
@@ -316,9 +314,8 @@ static int parse_numbered(struct ioband_spec *spec, const char *word, struct iob
 		{ "pid:", IOBAND_KIND_PID, S32_MAX },
 		{ "pgrp:", IOBAND_KIND_PGRP, S32_MAX },
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++) {
 		const size_t len = strlen(kinds[i].prefix);
 
 		if (strncmp(word, kinds[i].prefix, len))
@@ -365,8 +362,7 @@ static int parse_weight_message(struct ioband_message *message, unsigned int arg
 	int ret;
 
 	if (argc != 3)
-		return fail(error, "weight: %u words follow; must be <group> <weight>",
-			    argc - 1);
+		return fail(error, "weight: %u words follow; must be <group> <weight>", argc - 1);
 	ret = parse_spec(&message->spec, argv[1], error);
 	if (ret)
 		return ret;
@@ -388,9 +384,8 @@ static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
 void ioband_args_merge_rates(struct ioband_rates *rates, const struct ioband_message *message)
 {
 	struct ioband_rates given = message->rates;
-	unsigned int i;
 
-	for (i = 0; i < IOBAND_NR_RATES; i++)
+	for (unsigned int i = 0; i < IOBAND_NR_RATES; i++)
 		if (message->rates_given & (1U << i))
 			*rate_of(rates, i) = *rate_of(&given, i);
 }
@@ -413,8 +408,7 @@ bool ioband_args_gives(const struct ioband_message *message)
 	return ioband_args_any_rate(&message->rates);
 }
 
-static int parse_rate(struct ioband_message *message, const char *word,
-		      struct ioband_error *error)
+static int parse_rate(struct ioband_message *message, const char *word, struct ioband_error *error)
 {
 	const char *none = message->verb == IOBAND_MSG_MAX ? "max" : "0";
 	const char *equals = strchr(word, '=');
@@ -444,7 +438,6 @@ static int parse_rate(struct ioband_message *message, const char *word,
 static int parse_rates_message(struct ioband_message *message, unsigned int argc, char **argv,
 			       struct ioband_error *error)
 {
-	unsigned int i;
 	int ret;
 
 	if (argc < 3)
@@ -456,7 +449,7 @@ static int parse_rates_message(struct ioband_message *message, unsigned int argc
 		message->rates_given = (1U << IOBAND_NR_RATES) - 1;
 		return 0;
 	}
-	for (i = 2; !ret && i < argc; i++)
+	for (unsigned int i = 2; !ret && i < argc; i++)
 		ret = parse_rate(message, argv[i], error);
 	return ret;
 }
@@ -483,8 +476,7 @@ static int parse_set_message(struct ioband_message *message, unsigned int argc, 
 			     struct ioband_error *error)
 {
 	if (argc != 2)
-		return fail(error, "set: %u words follow; must be one <key>=<value>",
-			    argc - 1);
+		return fail(error, "set: %u words follow; must be one <key>=<value>", argc - 1);
 	if (!strncmp(argv[1], "weight=", 7))
 		return fail(error,
 			    "set weight=: use 'weight device <weight>', or name another group");
@@ -495,8 +487,7 @@ static int parse_page_message(struct ioband_message *message, unsigned int argc,
 			      struct ioband_error *error)
 {
 	if (argc > 2)
-		return fail(error, "%s: %u words follow; at most a cursor may",
-			    argv[0], argc - 1);
+		return fail(error, "%s: %u words follow; at most a cursor may", argv[0], argc - 1);
 	if (argc == 2 && parse_u32(argv[1], 0, U32_MAX, &message->cursor))
 		return fail(error,
 			    "%s: cursor '%.32s' must be what the last page said after 'next'",

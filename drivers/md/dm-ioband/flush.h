@@ -14,8 +14,7 @@ void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns);
 void ioband_flush_suspend(struct ioband_target *target);
 u64 ioband_flush_covers(const struct ioband_target *target);
 void ioband_flush_note_from_above(struct ioband_target *target, u64 covers, u64 ns);
-void ioband_flush_tell(struct ioband_target *target, const struct bio *bio,
-		       blk_status_t *error);
+void ioband_flush_tell(struct ioband_target *target, const struct bio *bio, blk_status_t *error);
 
 /* Under the pool's lock: a bio is dispatched that may stay in the device's cache. */
 static inline void ioband_flush_note(struct ioband_target *target)

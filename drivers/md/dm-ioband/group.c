@@ -204,8 +204,7 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 }
 
 /* The group of a mapped device; NULL without memory.  May sleep. */
-struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
-					     struct ioband_member *member)
+struct ioband_group *ioband_group_new_device(struct ioband_pool *pool, struct ioband_member *member)
 {
 	struct ioband_group *group = group_alloc(GFP_KERNEL);
 
@@ -308,8 +307,7 @@ free:
  * The group of a cgroup, made with all missing groups above it, or of the nearest ancestor for
  * which that is possible.  Under the pool's lock.
  */
-static struct ioband_group *get_cgroup(struct ioband_scope *scope,
-				       struct cgroup_subsys_state *css)
+static struct ioband_group *get_cgroup(struct ioband_scope *scope, struct cgroup_subsys_state *css)
 {
 	struct cgroup_subsys_state *above, *missing;
 	struct ioband_group *group, *child;
@@ -340,8 +338,7 @@ struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct 
 {
 	struct ioband_group *group;
 
-	if (key->kind == IOBAND_KIND_CGROUP &&
-	    !((struct cgroup_subsys_state *)key->object)->parent)
+	if (key->kind == IOBAND_KIND_CGROUP && !((struct cgroup_subsys_state *)key->object)->parent)
 		return scope->group;
 	group = xa_load(&scope->index[key->kind], key->id);
 	/* The process id may have been reused. */
@@ -756,8 +753,7 @@ static int set_device(struct ioband_target *target, const struct ioband_spec *sp
 	return -ENOENT;
 }
 
-static int set_spec(struct ioband_target *target, struct change *change,
-		    struct ioband_error *error)
+static int set_spec(struct ioband_target *target, struct change *change, struct ioband_error *error)
 {
 	const struct ioband_spec *spec = &change->message->spec;
 	const struct ioband_key key = { spec->kind, spec->id, NULL };

@@ -167,9 +167,8 @@ static inline struct ioband_ent *ioband_group_ent(const struct ioband_group *gro
 static inline u32 ioband_group_held_ios(const struct ioband_group *group)
 {
 	u32 ios = 0;
-	int op;
 
-	for (op = 0; op < IOBAND_NR_OPS; op++)
+	for (int op = 0; op < IOBAND_NR_OPS; op++)
 		ios += READ_ONCE(group->held[op].ios);
 	return ios;
 }

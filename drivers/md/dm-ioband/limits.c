@@ -80,11 +80,9 @@ bool ioband_limits_is_set(struct ioband_group *group)
  */
 bool ioband_limits_has_max(const struct ioband_group *group)
 {
-	const struct ioband_group *above;
-
 	if (likely(!group->pool->core.has_max))
 		return false;
-	for (above = group; above; above = above->parent)
+	for (const struct ioband_group *above = group; above; above = above->parent)
 		if (max_of(above, group))
 			return true;
 	return false;
@@ -98,10 +96,9 @@ bool ioband_limits_has_max(const struct ioband_group *group)
  */
 u32 ioband_limits_split_bytes(const struct ioband_group *group, enum ioband_dir dir)
 {
-	const struct ioband_group *above;
 	u64 rate = U64_MAX;
 
-	for (above = group; above; above = above->parent) {
+	for (const struct ioband_group *above = group; above; above = above->parent) {
 		const struct ioband_max *maximum = max_of(above, group);
 
 		if (maximum && maximum->buckets.bytes[dir].rate)
@@ -262,14 +259,12 @@ void ioband_limits_set(struct ioband_group *group, const struct ioband_message *
 void ioband_limits_begin(struct ioband_group *group, const struct ioband_config *config,
 			 struct ioband_limits *limits)
 {
-	enum ioband_dir dir;
-
 	group->limits = limits;
 	if (ioband_args_any_rate(&config->max))
 		set_max(group, &config->max);
 	if (ioband_args_any_rate(&config->min))
 		begin_min(group, &config->min);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (config->latency_us[dir])
 			set_latency(group, dir, config->latency_us[dir]);
 }
@@ -277,11 +272,9 @@ void ioband_limits_begin(struct ioband_group *group, const struct ioband_config 
 /* Remove all three, under the pool's lock. */
 void ioband_limits_end(struct ioband_group *group)
 {
-	enum ioband_dir dir;
-
 	ioband_max_remove(&group->pool->core, ioband_group_ent(group));
 	ioband_min_remove(&group->pool->core, ioband_group_ent(group));
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		ioband_latency_remove(&group->pool->core, latency_ent(group, dir), dir);
 	ioband_limits_free(group->limits);
 	group->limits = NULL;

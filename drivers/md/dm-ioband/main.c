@@ -320,8 +320,7 @@ static int ioband_prepare_ioctl(IOBAND_PREPARE_IOCTL_ARGS)
 	return target->start || ti->len != bdev_nr_sectors(*bdev);
 }
 
-static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn,
-				  void *data)
+static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn, void *data)
 {
 	struct ioband_target *target = ti->private;
 

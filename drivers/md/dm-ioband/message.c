@@ -105,8 +105,7 @@ static void line_add_path(struct page_writer *page, const char *path)
 	page->line[page->line_len] = '\0';
 }
 
-static void line_add_rate(struct page_writer *page, const char *before, u64 rate,
-			  const char *none)
+static void line_add_rate(struct page_writer *page, const char *before, u64 rate, const char *none)
 {
 	if (rate)
 		line_add(page, "%s%llu", before, rate);
@@ -145,7 +144,6 @@ static bool write_group(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
 	struct ioband_config limits;
-	enum ioband_dir dir;
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
@@ -157,7 +155,7 @@ static bool write_group(struct page_writer *page, void *entry)
 	}
 	ioband_limits_rates(group, IOBAND_MSG_MAX, &limits.max);
 	ioband_limits_rates(group, IOBAND_MSG_MIN, &limits.min);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		limits.latency_us[dir] = ioband_limits_latency(group, dir);
 	line_add_limits(page, &limits);
 	return line_end(page);
@@ -227,10 +225,9 @@ static bool write_stats(struct page_writer *page, void *entry)
 	struct work work[IOBAND_NR_OPS], all = {};
 	struct ioband_sum sum;
 	u64 ios = 0;
-	int op;
 
 	ioband_stats_sum(group, &sum);
-	for (op = 0; op < IOBAND_NR_OPS; op++) {
+	for (int op = 0; op < IOBAND_NR_OPS; op++) {
 		work[op] = work_of(group, &sum, op);
 		all.held.ios += work[op].held.ios;
 		all.held.bytes += work[op].held.bytes;
@@ -242,11 +239,11 @@ static bool write_stats(struct page_writer *page, void *entry)
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
 	line_add_work(page, "", &all);
-	for (op = 0; op < IOBAND_NR_OPS; op++)
+	for (int op = 0; op < IOBAND_NR_OPS; op++)
 		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", op_names[op], sum.op[op].ios,
 			 sum.op[op].bytes, sum.op[op].held, sum.op[op].wait_ns,
 			 sum.op[op].service_ns);
-	for (op = 0; op < IOBAND_NR_OPS; op++)
+	for (int op = 0; op < IOBAND_NR_OPS; op++)
 		line_add_work(page, op_names[op], &work[op]);
 	if (is_delayed_below(group))
 		line_add(page, " below=1");
@@ -256,10 +253,8 @@ static bool write_stats(struct page_writer *page, void *entry)
 static void line_add_hist(struct page_writer *page, const char *op, const char *what,
 			  const u64 *buckets)
 {
-	int i;
-
 	line_add(page, " %s.%s=", op, what);
-	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
+	for (int i = 0; i < IOBAND_NR_BUCKETS; i++)
 		line_add(page, i ? ",%llu" : "%llu", buckets[i]);
 }
 
@@ -267,17 +262,16 @@ static bool write_latency(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
 	struct ioband_cpu_hist hist;
-	int op;
 
 	if (!ioband_stats_sum_hist(group, &hist))
 		return true;
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
-	for (op = 0; op < IOBAND_NR_OPS; op++) {
+	for (int op = 0; op < IOBAND_NR_OPS; op++) {
 		line_add_hist(page, op_names[op], "wait", hist.wait[op].bios);
 		line_add_hist(page, op_names[op], "service", hist.service[op].bios);
 	}
-	for (op = 0; op < IOBAND_NR_OPS; op++)
+	for (int op = 0; op < IOBAND_NR_OPS; op++)
 		line_add(page, " %s.wait_ns=%llu %s.service_ns=%llu", op_names[op],
 			 hist.wait[op].sum_ns, op_names[op], hist.service[op].sum_ns);
 	return line_end(page);

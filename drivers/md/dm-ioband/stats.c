@@ -100,9 +100,8 @@ static u64 stats_budget(enum ioband_stats_kind kind)
 static bool stats_are_too_many(void)
 {
 	long others = 0;
-	int kind;
 
-	for (kind = IOBAND_STATS_SET; kind < IOBAND_NR_STATS_KINDS; kind++)
+	for (int kind = IOBAND_STATS_SET; kind < IOBAND_NR_STATS_KINDS; kind++)
 		others += atomic_long_read(&nr_given[kind]);
 	return atomic_long_read(&nr_stats) - others >= (long)stats_budget(IOBAND_STATS_UNSET);
 }
@@ -142,9 +141,8 @@ static enum ioband_stats_kind kind_for(struct ioband_group *above, struct ioband
 static u64 given_below(const struct ioband_group *group, enum ioband_stats_kind most)
 {
 	u64 given = 0;
-	int kind;
 
-	for (kind = 0; kind <= most; kind++)
+	for (int kind = 0; kind <= most; kind++)
 		given += group ? group->nr_stats[kind] : atomic_long_read(&nr_given[kind]);
 	return given;
 }
@@ -197,9 +195,7 @@ void ioband_stats_free(struct ioband_stats *stats)
 
 void ioband_stats_exit(void)
 {
-	int kind;
-
-	for (kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
+	for (int kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
 		ioband_warn_lost(&nr_given[kind], "counters that groups had");
 	ioband_warn_lost(&nr_stats, "counters of groups");
 	ioband_warn_lost(&nr_totals, "totals of groups");
@@ -410,12 +406,12 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 /* Add the bios that are queued or in flight to @inflight. */
 static void add_inflight(int inflight[IOBAND_NR_OPS], const struct ioband_stats *stats)
 {
-	int cpu, op;
+	int cpu;
 
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
 
-		for (op = 0; op < IOBAND_NR_OPS; op++) {
+		for (int op = 0; op < IOBAND_NR_OPS; op++) {
 			inflight[op] += READ_ONCE(part->inflight[op]);
 			inflight[op] += READ_ONCE(part->open[op]);
 		}
@@ -441,9 +437,7 @@ static int stats_pins(const struct ioband_stats *stats)
 static void add_counters(struct ioband_counters total[IOBAND_NR_OPS],
 			 const struct ioband_counters *part)
 {
-	int op;
-
-	for (op = 0; op < IOBAND_NR_OPS; op++) {
+	for (int op = 0; op < IOBAND_NR_OPS; op++) {
 		total[op].ios += READ_ONCE(part[op].ios);
 		total[op].bytes += READ_ONCE(part[op].bytes);
 		total[op].held += READ_ONCE(part[op].held);
@@ -456,17 +450,14 @@ static void add_counters(struct ioband_counters total[IOBAND_NR_OPS],
 static void add_times(struct ioband_counters total[IOBAND_NR_OPS],
 		      const struct ioband_cpu_hist *part)
 {
-	int op;
-
-	for (op = 0; op < IOBAND_NR_OPS; op++) {
+	for (int op = 0; op < IOBAND_NR_OPS; op++) {
 		total[op].wait_ns += READ_ONCE(part->wait[op].sum_ns);
 		total[op].service_ns += READ_ONCE(part->service[op].sum_ns);
 	}
 }
 
 /* Add the completed bios. */
-static void add_stats(struct ioband_counters total[IOBAND_NR_OPS],
-		      const struct ioband_stats *stats)
+static void add_stats(struct ioband_counters total[IOBAND_NR_OPS], const struct ioband_stats *stats)
 {
 	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
@@ -515,9 +506,8 @@ bool ioband_stats_are_below(struct ioband_group *group)
 {
 	u32 own = !!stats_of(group) + !!group->retired;
 	u32 all = 0;
-	int kind;
 
-	for (kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
+	for (int kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
 		all += group->nr_stats[kind];
 	return all > own;
 }
@@ -622,10 +612,8 @@ void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 
 static void add_histogram(struct ioband_histogram *total, const struct ioband_histogram *part)
 {
-	int i;
-
 	total->sum_ns += READ_ONCE(part->sum_ns);
-	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
+	for (int i = 0; i < IOBAND_NR_BUCKETS; i++)
 		total->bios[i] += READ_ONCE(part->bios[i]);
 }
 
@@ -634,7 +622,7 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 {
 	struct ioband_cpu_hist __percpu *hist = NULL;
 	struct ioband_stats *stats;
-	int cpu, op;
+	int cpu;
 
 	lockdep_assert_held(&group->pool->reap);
 	spin_lock_irq(&group->pool->lock);
@@ -649,7 +637,7 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_hist *part = per_cpu_ptr(hist, cpu);
 
-		for (op = 0; op < IOBAND_NR_OPS; op++) {
+		for (int op = 0; op < IOBAND_NR_OPS; op++) {
 			add_histogram(&total->wait[op], &part->wait[op]);
 			add_histogram(&total->service[op], &part->service[op]);
 		}

@@ -17,8 +17,7 @@ static inline unsigned int ioband_stats_bucket(u64 ns)
  * A time is counted once: in the histogram, or without one in a counter.  The histogram's own sum
  * therefore costs no extra counter.
  */
-static inline void ioband_stats_count_time(struct ioband_histogram __percpu *histogram,
-					   u64 ns)
+static inline void ioband_stats_count_time(struct ioband_histogram __percpu *histogram, u64 ns)
 {
 	this_cpu_add(histogram->sum_ns, ns);
 	this_cpu_inc(histogram->bios[ioband_stats_bucket(ns)]);

@@ -106,13 +106,11 @@ u8 ioband_stream_level(const struct bio *bio)
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level)
 {
-	int kept;
-
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
 	INIT_LIST_HEAD(&stream->wbt_wait);
 	INIT_LIST_HEAD(&stream->discard_wait);
-	for (kept = 0; kept < IOBAND_NR_KEPT; kept++)
+	for (int kept = 0; kept < IOBAND_NR_KEPT; kept++)
 		bio_list_init(&stream->held[kept]);
 	ioband_tree_init_leaf(&stream->leaf, node, level_weights[level]);
 }
@@ -122,8 +120,7 @@ static bool place_equal(const struct ioband_place *a, const struct ioband_place 
 	return a->member == b->member && a->sector == b->sector;
 }
 
-static struct ioband_seen *seen_at(struct ioband_streams *streams,
-				   const struct ioband_place *place)
+static struct ioband_seen *seen_at(struct ioband_streams *streams, const struct ioband_place *place)
 {
 	return &streams->seen[hash_64((u64)(unsigned long)place->member ^ place->sector,
 				      IOBAND_SEEN_BITS)];
@@ -131,9 +128,7 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
-	int kept;
-
-	for (kept = 0; kept < IOBAND_NR_KEPT; kept++)
+	for (int kept = 0; kept < IOBAND_NR_KEPT; kept++)
 		if (stream->parked[kept])
 			return false;
 	return stream->leaf.state == IOBAND_LEAF_IDLE && !stream->leaf.inflight &&

@@ -42,10 +42,9 @@
 static u32 core_runs(const struct ioband_core *core)
 {
 	const struct ioband_node *node = core->holder->ent.parent;
-	struct rb_node *rb;
 	u32 runs = 1;
 
-	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb))
+	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb))
 		runs += ent_to_leaf(rb_to_ent(rb))->is_run && rb_to_ent(rb) != &core->holder->ent;
 	return runs;
 }
@@ -117,11 +116,10 @@ struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       u64 open)
 {
 	struct ioband_leaf *latest = ent_to_leaf(least);
-	struct rb_node *rb;
 
 	if (!node->to_and_fro || !latest->is_run || latest->was_idle)
 		return least;
-	for (rb = rb_next(&least->rb); rb; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_next(&least->rb); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
 
 		if (!(ent_shown(ent) & open) ||

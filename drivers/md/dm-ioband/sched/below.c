@@ -141,10 +141,8 @@ static u32 limit_apart(const struct ioband_core *core)
  */
 u8 ioband_below_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
-	int dir;
-
 	leaf->full_dirs = 0;
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (int dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (leaf->apart_dirs & dirs & 1 << dir &&
 		    leaf->flows[dir].inflight >= limit_apart(core))
 			leaf->full_dirs |= 1 << dir;
@@ -172,7 +170,6 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 		      bool apart)
 {
 	const u32 inflight = leaf->flows[dir].inflight;
-	struct ioband_ent *ent;
 
 	leaf->apart_dirs ^= 1 << dir;
 	core->below.apart += apart ? 1 : -1;
@@ -180,7 +177,7 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	core->min_ios -= apart ? leaf->flows[dir].min_ios : -leaf->flows[dir].min_ios;
 	if (inflight)
 		core->below.flows += apart ? -1 : 1;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (unlikely(ent->min))
 			ioband_min_count(core, ent->min, apart ? -inflight : inflight);
 	core->late = true;
@@ -250,9 +247,7 @@ void ioband_below_complete(struct ioband_core *core, struct ioband_leaf *leaf, e
 
 static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 {
-	int dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (int dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (leaf->apart_dirs & 1 << dir)
 			set_apart(core, leaf, dir, false);
 }
@@ -264,9 +259,8 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 u32 ioband_below_counted(const struct ioband_leaf *leaf)
 {
 	u32 ios = leaf->inflight;
-	int dir;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (int dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (leaf->apart_dirs & 1 << dir)
 			ios -= leaf->flows[dir].inflight;
 	return ios;
@@ -275,10 +269,8 @@ u32 ioband_below_counted(const struct ioband_leaf *leaf)
 /* A leaf is idle: its next trips have nothing to do with the last ones. */
 static void leave(struct ioband_leaf *leaf)
 {
-	int dir;
-
 	list_del_init(&leaf->below);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (int dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		leaf->flows[dir] = (struct ioband_flow) {};
 }
 
@@ -294,9 +286,7 @@ void ioband_below_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 /* All bios of a leaf, queued or in flight, are those of flows that are apart. */
 static bool leaf_is_apart(const struct ioband_leaf *leaf)
 {
-	int dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (int dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (!(leaf->apart_dirs & 1 << dir) &&
 		    (leaf->dirs & 1 << dir || leaf->flows[dir].inflight))
 			return false;
@@ -350,7 +340,6 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 	struct ioband_leaf *leaf, *next, *starved = NULL;
 	u32 slow_ios = 0, leaves = 0, ios;
 	bool probes = false;
-	int dir;
 
 	list_for_each_entry_safe(leaf, next, &core->below.leaves, below) {
 		if (++leaves > IOBAND_BELOW_LEAVES) {
@@ -361,7 +350,7 @@ void ioband_below_look(struct ioband_core *core, u64 now_ns)
 			end_apart(core, leaf);
 		if (!leaf->inflight && !leaf->dirs)
 			leave(leaf);
-		for (dir = 0; dir < IOBAND_NR_DIRS && applies; dir++)
+		for (int dir = 0; dir < IOBAND_NR_DIRS && applies; dir++)
 			slow_ios += flow_look(core, leaf, dir, now_ns);
 		if (leaf->full_dirs)
 			leaf_update(core, leaf);

@@ -50,9 +50,7 @@ static void bucket_set(struct ioband_bucket *bucket, u64 rate)
 /* A bucket with an unchanged rate keeps its time. */
 void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband_rates *rates)
 {
-	enum ioband_dir dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
 		bucket_set(&buckets->bytes[dir], rates->bytes[dir]);
 		bucket_set(&buckets->ios[dir], rates->ios[dir]);
 	}
@@ -62,9 +60,8 @@ void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband
 struct ioband_rates ioband_bucket_rates(const struct ioband_buckets *buckets)
 {
 	struct ioband_rates rates = {};
-	enum ioband_dir dir;
 
-	for (dir = 0; buckets && dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; buckets && dir < IOBAND_NR_DIRS; dir++) {
 		rates.bytes[dir] = buckets->bytes[dir].rate;
 		rates.ios[dir] = buckets->ios[dir].rate;
 	}

@@ -405,9 +405,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 static void leaf_charge_maxima(struct ioband_core *core, struct ioband_leaf *leaf,
 			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->max)
 			ioband_max_charge(core, ent->max, bill, in_turn, now_ns);
 }
@@ -428,9 +426,8 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	bool by_weight = in_turn;
-	struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		by_weight &= ent != core->min_ent;
 		if (by_weight)
 			ent->parent->by_weight_ns = now_ns;
@@ -442,10 +439,8 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf,
 				 const struct ioband_bill *bill, u64 now_ns)
 {
-	struct ioband_ent *ent;
-
 	core->now_ns = now_ns;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min)
 			ioband_min_count(core, ent->min, -!bill_is_apart(leaf, bill));
 }
@@ -568,10 +563,9 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 void ioband_core_learn_gap(struct ioband_core *core, u32 ios, u64 now_ns)
 {
 	const u64 gap_ns = now_ns > core->done_ns ? div_u64(now_ns - core->done_ns, ios) : 0;
-	u32 i;
 
 	/* After 64 of them, 2 % of the former mean is left. */
-	for (i = 0; i < min(ios, 64U); i++)
+	for (u32 i = 0; i < min(ios, 64U); i++)
 		core->gap_ns = (15 * core->gap_ns + min_t(u64, gap_ns, IOBAND_GRACE_MAX_NS)) / 16;
 	core->done_ns = max(core->done_ns, now_ns);
 }
@@ -654,15 +648,13 @@ static bool ent_has_rivals(const struct ioband_core *core, const struct ioband_e
  */
 bool ioband_core_may_discard(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
-	const struct ioband_ent *ent;
-
 	if (core->slice_ns || core->min_ent || core->stalled || core->stuck_ios)
 		return true;
 	core_expire(core, now_ns);
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min && ioband_min_is_due(ent->min, IOBAND_DIR_WRITE, now_ns))
 			return true;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (vtime_before(ent->parent->vnow + ent->advance, ent->vtime) &&
 		    ent_has_rivals(core, ent))
 			return false;

@@ -523,10 +523,9 @@ static void depth_end_pair(struct ioband_depth *depth)
 	const u32 least = depth->found ? IOBAND_TRIAL_LEAST : IOBAND_TRIAL_LEAST_FIRST;
 	struct ioband_trial *trial = &depth->trial;
 	enum verdict verdict;
-	u32 unit;
 
 	trial->pairs++;
-	for (unit = 0; unit < IOBAND_NR_UNITS; unit++)
+	for (u32 unit = 0; unit < IOBAND_NR_UNITS; unit++)
 		gain_add_pair(&trial->gains[unit]);
 	verdict = depth_verdict(depth, least);
 	if (verdict == UNDECIDED)
@@ -582,7 +581,6 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 {
 	struct ioband_trial *trial = &depth->trial;
 	const bool at_hi = trial_is_at_hi(trial);
-	u32 unit;
 
 	/* A narrower limit that has no effect costs nothing. */
 	if (depth->round.no_effect && !try_is_up(depth->try)) {
@@ -594,7 +592,7 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 		depth_stay(depth);
 		return;
 	}
-	for (unit = 0; unit < IOBAND_NR_UNITS; unit++) {
+	for (u32 unit = 0; unit < IOBAND_NR_UNITS; unit++) {
 		const u64 rate = round_rate(depth, unit);
 
 		if (at_hi)

@@ -104,9 +104,7 @@ static void mean_add(u32 *mean, u32 us)
 /* Change the size, and forget the times of others but half and double. */
 static void set_shift(struct ioband_discard *discard, u8 shift)
 {
-	u8 other;
-
-	for (other = 0; other <= IOBAND_DISCARD_LAST; other++)
+	for (u8 other = 0; other <= IOBAND_DISCARD_LAST; other++)
 		if (other + 1 < shift || other > shift + 1)
 			discard->us[other] = 0;
 	discard->shift = shift;

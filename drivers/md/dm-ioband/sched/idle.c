@@ -118,10 +118,8 @@ static bool node_is_due(const struct ioband_core *core, const struct ioband_node
 /* A bio is dispatched; some entity is in the idle class. */
 void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
-	struct ioband_ent *ent;
-
 	core->now_ns = now_ns;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		struct ioband_node *node = ent->parent;
 
 		if (list_empty(&node->idlers))
@@ -143,10 +141,8 @@ void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 /* A bio has completed; some entity is in the idle class. */
 void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
-	struct ioband_ent *ent;
-
 	core->now_ns = now_ns;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		struct ioband_node *node = ent->parent;
 
 		if (list_empty(&node->idlers))
@@ -162,9 +158,7 @@ void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u6
 /* Does a leaf yield, or an entity above it? */
 bool ioband_idle_yields(const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent_yields(ent))
 			return true;
 	return false;

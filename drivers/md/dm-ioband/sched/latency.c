@@ -98,10 +98,8 @@
  */
 static bool ent_is_ahead(const struct ioband_ent *ent, const struct ioband_ent *other)
 {
-	const struct ioband_ent *a, *b;
-
-	for (a = ent; a->parent; a = &a->parent->ent)
-		for (b = other; b->parent; b = &b->parent->ent)
+	for (const struct ioband_ent *a = ent; a->parent; a = &a->parent->ent)
+		for (const struct ioband_ent *b = other; b->parent; b = &b->parent->ent)
 			if (a->parent == b->parent)
 				return vtime_before(b->vtime, a->vtime);
 	return false;
@@ -133,9 +131,8 @@ void ioband_latency_charge(struct ioband_core *core, const struct ioband_leaf *l
 	};
 	struct ioband_latency_throttle *throttle = &core->throttle;
 	const u32 bytes = max(bill->bytes, IOBAND_LATENCY_BIO);
-	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
+	for (const struct ioband_ent *ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
 		if (ent->latency[bill->dir])
 			ent->latency[bill->dir]->inflight++;
 	if (throttle_is_for(core, leaf) ||
@@ -235,9 +232,7 @@ struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioban
 /* A bio has completed; some entity has a latency target. */
 void ioband_latency_complete(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
+	for (const struct ioband_ent *ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
 		if (ent->latency[bill->dir] && ent->latency[bill->dir]->inflight)
 			ent->latency[bill->dir]->inflight--;
 }
@@ -266,9 +261,7 @@ void ioband_latency_sample(const struct ioband_leaf *leaf, enum ioband_dir dir, 
  */
 static bool latency_is_own(const struct ioband_latency *latency)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = latency->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = latency->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->idle_class ||
 		    (ent->max && ent->max->held_until_ns[latency->dir] > latency->since_ns))
 			return true;

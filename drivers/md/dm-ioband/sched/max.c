@@ -84,9 +84,7 @@ static void max_dequeue(struct ioband_core *core, struct ioband_max *maximum)
  */
 static void max_unblock(struct ioband_max *maximum, u64 dirs, u64 now_ns)
 {
-	enum ioband_dir dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (dirs & ioband_tree_dir_mask(dir) && maximum->waits_ns[dir] != U64_MAX)
 			maximum->waits_ns[dir] = now_ns;
 }
@@ -95,9 +93,8 @@ static void max_unblock(struct ioband_max *maximum, u64 dirs, u64 now_ns)
 static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64 now_ns)
 {
 	u64 blocked = 0, until_ns = U64_MAX;
-	enum ioband_dir dir;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
 		const u64 dir_until_ns = max_until_ns(maximum, dir);
 
 		if (dir_until_ns <= now_ns)
@@ -128,9 +125,7 @@ bool ioband_max_is_for(const struct ioband_max *maximum, enum ioband_dir dir)
 /* The queued bios of the entity have changed. */
 void ioband_max_note(const struct ioband_core *core, struct ioband_max *maximum)
 {
-	enum ioband_dir dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
 		if (!maximum->ent->busy)
 			maximum->waits_ns[dir] = U64_MAX;
 		else if (maximum->ent->waiting & ioband_tree_dir_mask(dir))
@@ -176,8 +171,7 @@ void ioband_max_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
-	while ((first = rb_first_cached(&core->blocked)) &&
-	       rb_to_max(first)->until_ns <= now_ns)
+	while ((first = rb_first_cached(&core->blocked)) && rb_to_max(first)->until_ns <= now_ns)
 		max_update(core, rb_to_max(first), now_ns);
 }
 
@@ -219,9 +213,7 @@ void ioband_max_init(struct ioband_max *maximum)
 /* A direction with a new rate starts without a trail. */
 static void max_begin(struct ioband_max *maximum, const struct ioband_rates *rates, u64 now_ns)
 {
-	enum ioband_dir dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
 		if (maximum->buckets.bytes[dir].rate == rates->bytes[dir] &&
 		    maximum->buckets.ios[dir].rate == rates->ios[dir])
 			continue;

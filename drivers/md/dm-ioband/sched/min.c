@@ -156,9 +156,8 @@ static u64 dir_due_ns(const struct ioband_min *minimum, enum ioband_dir dir)
 static u64 min_due_ns(const struct ioband_min *minimum, u64 dirs)
 {
 	u64 due_ns = U64_MAX;
-	enum ioband_dir dir;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (dirs & ioband_tree_dir_mask(dir))
 			due_ns = min(due_ns, dir_due_ns(minimum, dir));
 	return due_ns;
@@ -183,10 +182,9 @@ bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u6
 /* Directions with a minimum, as halves of &ioband_ent.waiting. */
 static u64 min_dirs(const struct ioband_min *minimum)
 {
-	enum ioband_dir dir;
 	u64 dirs = 0;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (dir_due_ns(minimum, dir) != U64_MAX)
 			dirs |= ioband_tree_dir_mask(dir);
 	return dirs;
@@ -195,10 +193,9 @@ static u64 min_dirs(const struct ioband_min *minimum)
 /* Directions that are due, as halves of &ioband_ent.waiting. */
 static u64 min_due_dirs(const struct ioband_min *minimum, u64 now_ns)
 {
-	enum ioband_dir dir;
 	u64 dirs = 0;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (dir_due_ns(minimum, dir) <= now_ns)
 			dirs |= ioband_tree_dir_mask(dir);
 	return dirs;
@@ -224,8 +221,6 @@ static void note_try(struct ioband_core *core, struct ioband_min *minimum)
 /* Note whether the entity is active; inactive time does not make it late. */
 static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool active)
 {
-	enum ioband_dir dir;
-
 	if (active == minimum->active)
 		return;
 	minimum->active = active;
@@ -234,7 +229,7 @@ static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool 
 		minimum->inactive_ns = core->now_ns;
 	else if (minimum->trial.begun_ns)
 		minimum->trial.begun_ns += core->now_ns - minimum->inactive_ns;
-	for (dir = 0; active && dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; active && dir < IOBAND_NR_DIRS; dir++) {
 		bucket_forgive(&minimum->buckets.bytes[dir], minimum->inactive_ns, core->now_ns);
 		bucket_forgive(&minimum->buckets.ios[dir], minimum->inactive_ns, core->now_ns);
 	}
@@ -348,9 +343,7 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 /* A new minimum starts without lateness. */
 static void min_begin(struct ioband_min *minimum, u64 now_ns)
 {
-	enum ioband_dir dir;
-
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
 		minimum->buckets.bytes[dir].next_ns =
 			max(minimum->buckets.bytes[dir].next_ns, now_ns);
 		minimum->buckets.ios[dir].next_ns = max(minimum->buckets.ios[dir].next_ns, now_ns);
@@ -420,9 +413,7 @@ static bool ent_is_throttled(const struct ioband_core *core, const struct ioband
  */
 static u64 core_first_due_ns(const struct ioband_core *core, bool queued)
 {
-	struct rb_node *rb;
-
-	for (rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb))
+	for (struct rb_node *rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb))
 		if (!ent_is_throttled(core, rb_to_min(rb)->ent))
 			return rb_to_min(rb)->due_ns;
 	return U64_MAX;
@@ -476,9 +467,7 @@ u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns)
  */
 static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now_ns, u64 *dirs)
 {
-	struct rb_node *rb;
-
-	for (rb = rb_first_cached(&core->minima[true]); rb; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_first_cached(&core->minima[true]); rb; rb = rb_next(rb)) {
 		struct ioband_min *minimum = rb_to_min(rb);
 
 		if (minimum->due_ns > now_ns)
@@ -620,11 +609,10 @@ static const struct ioband_min *core_first(const struct ioband_core *core)
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_min *minimum = core_first(core);
-	const struct ioband_ent *ent;
 
 	if (!minimum)
 		return U64_MAX;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min == minimum && leaf->ent.waiting & min_dirs(minimum))
 			return U64_MAX;
 	return minimum->due_ns;
@@ -677,9 +665,7 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 /* Has a leaf, or an entity above it, a minimum? */
 bool ioband_min_covers(const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->min)
 			return true;
 	return false;

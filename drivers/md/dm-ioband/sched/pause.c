@@ -84,9 +84,7 @@ bool ioband_pause_may_idle(const struct ioband_core *core, const struct ioband_l
 /* A leaf, or a node above it, has not used the lag that it kept. */
 static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const s64 lag = ent->parent->vnow - ent->vtime;
 
 		if (lag > (s64)ent_vtime_of(ent, IOBAND_PAUSE_LAG / 10 * 9))
@@ -96,8 +94,7 @@ static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 }
 
 /* A leaf has no more bios: is it anticipated in writeback idle? */
-bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			 u64 now_ns)
+bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	return ioband_pause_may_idle(core, leaf) && !leaf_is_far_behind(leaf) &&
 	       core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;

@@ -124,9 +124,7 @@ static u64 core_slice_ns(const struct ioband_core *core)
 /* Use up a part of the slices of a leaf, and of the nodes above it. */
 static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
 {
-	struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (ent->parent->serving == ent)
 			ent->parent->served_ns += ns;
 }
@@ -372,9 +370,8 @@ void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u
 static bool node_expects(const struct ioband_node *node, bool bypass)
 {
 	const u64 position = ent_position(node->serving, bypass);
-	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		const struct ioband_ent *ent = rb_to_ent(rb);
 
 		if (!vtime_before(ent_position(ent, bypass), position)) {
@@ -528,8 +525,7 @@ static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf 
 }
 
 /* A bio goes to the write cache of the device: use up the estimated time of its flush. */
-void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-			bool in_turn)
+void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes, bool in_turn)
 {
 	u64 ns;
 
@@ -694,8 +690,7 @@ void ioband_slice_drop_flush(struct ioband_core *core)
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 				       struct descent *to, u64 now_ns, u64 *wake_ns)
 {
-	struct ioband_leaf *other = ioband_latency_divert(core, leaf, 0, U32_MAX, now_ns,
-							  wake_ns);
+	struct ioband_leaf *other = ioband_latency_divert(core, leaf, 0, U32_MAX, now_ns, wake_ns);
 	struct ioband_node *node = &core->root;
 
 	if (!other || other == leaf)
@@ -715,10 +710,9 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
 			  u64 now_ns)
 {
 	const u64 slice_ns = core_slice_ns(core);
-	const struct ioband_ent *ent;
 	u64 ends_ns = leaf->grace_until_ns;
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const struct ioband_node *node = ent->parent;
 		const struct ioband_ent *next;
 

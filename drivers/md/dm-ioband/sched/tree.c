@@ -461,9 +461,8 @@ void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 {
 	const enum reason reason = in_turn ? leaf_reason(core, leaf) : AS_DEBT;
 	bool below = reason == BY_MIN && core_bypasses(core);
-	struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		below &= ent != core->min_ent;
 		if (node_shares_time(core, ent->parent) == by_time)
 			ent_charge(core, ent, charge, below ? BYPASS : reason);
@@ -483,9 +482,7 @@ u64 ioband_tree_grace_ends(const struct ioband_core *core)
  */
 static struct ioband_ent *node_pick(const struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
-	struct rb_node *rb;
-
-	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
 
 		if (ent_shown(ent) & open)
@@ -507,9 +504,8 @@ struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, b
 				     const struct ioband_ent *except)
 {
 	struct ioband_ent *least = NULL;
-	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
 
 		if (ent == except || !(ent_shown(ent) & open))
@@ -529,9 +525,8 @@ struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, b
 static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
 	struct ioband_ent *least = ioband_tree_least(node, open, true, NULL);
-	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
+	for (struct rb_node *rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
 		const struct ioband_ent *ent = rb_to_ent(rb);
 
 		if (!(ent_shown(ent) & open) &&
@@ -588,14 +583,11 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
  */
 bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf, bool rivals)
 {
-	const struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const s64 lead = ent->vtime - ent->parent->vnow;
 		const bool busy = rivals ? ent->parent->ent.busy > ent->busy : ent->busy;
 
-		if (ent_yields(ent) ||
-		    (busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)))
+		if (ent_yields(ent) || (busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)))
 			return true;
 	}
 	return false;

@@ -244,8 +244,8 @@ TREE = [
     ),
     Mutant(
         "idle-ones-live",
-        "else if (ent_is_live(ent) && !live)",
-        "else if (false)",
+        "if (!live)\n		rb_dequeue(",
+        "if (!live)\n		;\n	else if (false)\n		rb_dequeue(",
     ),
     Mutant("graces-out-of-order", "grace_until_ns <\n", "grace_until_ns >\n"),
     Mutant(
@@ -669,13 +669,19 @@ MIN = [
         "dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir))",
         "dirs",
     ),
-    Mutant("own-in-another-way", " && leaf->ent.waiting & min_dirs(minimum))", ")"),
+    Mutant(
+        "own-in-another-way", " && leaf->ent.waiting & min_due_dirs(minimum, U64_MAX - 1))", ")"
+    ),
     Mutant(
         "alone-in-another-way",
-        "core->min_ent->waiting & core->min_ent_dirs);",
-        "core->min_ent->waiting);",
+        "(core->min_ent->waiting & core->min_ent_dirs))",
+        "core->min_ent->waiting)",
     ),
-    Mutant("alone-until-it-is-had", " || min_is_alone(core)", ""),
+    Mutant(
+        "alone-until-it-is-had",
+        "core->root.ent.waiting == (core->min_ent->waiting & core->min_ent_dirs))",
+        "false)",
+    ),
     Mutant(
         "rest-goes-by-weight-never", "left_ns = min_slice_until_ns(core);", "left_ns = U64_MAX;"
     ),
@@ -709,7 +715,11 @@ MIN = [
         ".late_ns = U64_MAX",
     ),
     Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
-    Mutant("held-back-is-late", "if (!ent_is_throttled(core, rb_to_min(rb)->ent))", "if (true)"),
+    Mutant(
+        "held-back-is-late",
+        "if (!ent->waiting || ent->waiting & ent_open_above(core, ent))",
+        "if (true)",
+    ),
     Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
     Mutant(
         "searches-on",
@@ -733,15 +743,10 @@ MIN = [
     Mutant("own-is-another", "ent->min == minimum && leaf", "false && leaf"),
     Mutant(
         "taken-away-and-due",
-        "	min_dequeue(core, minimum);\n	core->nr",
+        "	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);\n	core->nr",
         "	core->nr",
     ),
     Mutant("taken-away-and-kept", "core->min_ent && core->min == minimum", "false"),
-    Mutant(
-        "one-above",
-        "		if (ent->min)\n			return true;",
-        "		return ent->min;",
-    ),
 ]
 
 IDLE = [
@@ -794,7 +799,9 @@ LATENCY = [
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
     Mutant("promised-and-held", "core->min_ent ? 0 : throttle_dirs", "throttle_dirs"),
     Mutant(
-        "never-woken", "wake_ns = core->throttle.bucket.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"
+        "never-woken",
+        "min(core->throttle.bucket.next_ns, ioband_tree_grace_ends(core));",
+        "ioband_tree_grace_ends(core);",
     ),
     Mutant(
         "owed-with-slices",
@@ -907,7 +914,7 @@ MAX = [
     ),
     Mutant(
         "gone-and-queued",
-        "	max_dequeue(core, maximum);\n	if (maximum->blocked)",
+        "	rb_dequeue(&maximum->rb, &core->blocked);\n	if (maximum->blocked)",
         "	if (maximum->blocked)",
     ),
 ]
@@ -941,7 +948,11 @@ DEPTH = [
         "gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS",
         "gain = best + 1; false",
     ),
-    Mutant("bytes-for-all", "return ios;", "return round->bytes;"),
+    Mutant(
+        "bytes-for-all",
+        "(unit == IOBAND_UNIT_BYTES ? 0 : ios);",
+        "(unit == IOBAND_UNIT_BYTES ? 0 : unit == IOBAND_UNIT_IOS ? round->bytes : ios);",
+    ),
     Mutant("never-contested", "return won && lost;", "return false;"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("to-and-fro", " || (depth->io_raised && cost < old)", ""),

@@ -319,13 +319,6 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 
 /* ---- questions and reports of the caller ---------------------------------- */
 
-/* The limit is reached, or no bio may be dispatched. */
-static struct ioband_leaf *core_pick_probe(struct ioband_core *core, u64 now_ns)
-{
-	core_expire(core, now_ns);
-	return ioband_below_probe(core);
-}
-
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	u32 ios = ioband_tree_counted_ios(core), limit = core->limit_ios;
@@ -336,9 +329,12 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	*wake_ns = IOBAND_NO_WAKEUP;
 	if (unlikely(core->below.hole_until_ns))
 		ios += ioband_below_hole(core, now_ns, wake_ns);
-	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->nr_minima))))
-		return unlikely(core->below.probe) ? core_pick_probe(core, now_ns) : NULL;
-
+	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->nr_minima)))) {
+		if (likely(!core->below.probe))
+			return NULL;
+		core_expire(core, now_ns);
+		return ioband_below_probe(core);
+	}
 	core_expire(core, now_ns);
 	if (unlikely(core->idle_ns))
 		ioband_pause_end_idle(core, now_ns);
@@ -358,11 +354,8 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
 		return NULL;
 	}
-	if (unlikely(core->nr_latencies)) {
+	if (unlikely(core->nr_latencies))
 		leaf = ioband_latency_divert(core, leaf, ios, limit, now_ns, wake_ns);
-		if (!leaf)
-			return NULL;
-	}
 	return leaf;
 }
 
@@ -396,8 +389,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));
 	if (core->nr_idlers) {
 		*wake_ns = min(*wake_ns, core->idle_until_ns);
-		if (!RB_EMPTY_ROOT(&core->anticipated.rb_root))
-			*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
+		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
 	}
 	return NULL;
 }
@@ -498,7 +490,7 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (core->slice_ns && !in_turn)		/* no slice measures its device time */
 		ioband_tree_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
 	if (unlikely(core->nr_idlers))
-		ioband_idle_charge(core, leaf, now_ns);
+		ioband_idle_count(core, leaf, true, now_ns);
 }
 
 /*
@@ -604,7 +596,7 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	if (unlikely(core->nr_latencies))
 		ioband_latency_complete(leaf, bill);
 	if (unlikely(core->nr_idlers))
-		ioband_idle_complete(core, leaf, now_ns);
+		ioband_idle_count(core, leaf, false, now_ns);
 	leaf->inflight--;
 	if (unlikely(bill->for_min))
 		flow_count_min(core, leaf, bill->dir, -1);
@@ -671,8 +663,7 @@ void ioband_core_wait_again(struct ioband_core *core, struct ioband_leaf *leaf, 
 /* When ioband_core_may_discard() may change without another call, or IOBAND_NO_WAKEUP. */
 u64 ioband_core_discard_wake(const struct ioband_core *core)
 {
-	return RB_EMPTY_ROOT(&core->anticipated.rb_root) ? IOBAND_NO_WAKEUP :
-							   ioband_tree_grace_ends(core);
+	return ioband_tree_grace_ends(core);
 }
 
 /*

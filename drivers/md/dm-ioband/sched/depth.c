@@ -229,18 +229,13 @@ static void depth_move(struct ioband_depth *depth, struct ioband_depth_limit lim
 	depth_rest(depth, limit);
 }
 
-static u32 twice(u32 ios)
-{
-	return min_t(u32, 2 * ios, IOBAND_DEPTH_MAX);
-}
-
 /* The chosen limit, or twice the peak in flight if the limit was never reached. */
 static struct ioband_depth_limit depth_spare(const struct ioband_depth *depth)
 {
 	struct ioband_depth_limit limit = depth->chosen;
 
 	if (depth->try == IOBAND_TRY_LESS && depth->peak_ios < limit.ios)
-		limit.ios = twice(depth->peak_ios) ?: 1;
+		limit.ios = clamp_t(u32, 2 * depth->peak_ios, 1, IOBAND_DEPTH_MAX);
 	return limit;
 }
 
@@ -560,14 +555,8 @@ static u64 round_work(const struct ioband_depth *depth, enum ioband_unit unit)
 	const bool one_size = depth->trial.lo.split_bytes == depth->trial.hi.split_bytes;
 	const u64 ios = one_size ? round->ios * IOBAND_BIO_BYTES : round->work - round->bytes;
 
-	switch (unit) {
-	case IOBAND_UNIT_BYTES:
-		return round->bytes;
-	case IOBAND_UNIT_IOS:
-		return ios;
-	default:
-		return round->bytes + ios;
-	}
+	return (unit == IOBAND_UNIT_IOS ? 0 : round->bytes) +
+	       (unit == IOBAND_UNIT_BYTES ? 0 : ios);
 }
 
 /* Work per millisecond; a millionth of a second is less than any round takes. */

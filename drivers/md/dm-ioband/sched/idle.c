@@ -115,8 +115,9 @@ static bool node_is_due(const struct ioband_core *core, const struct ioband_node
 	       core->now_ns >= node->idle_ns + IOBAND_IDLE_RUN_NS;
 }
 
-/* A bio is dispatched; some entity is in the idle class. */
-void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+/* A bio is dispatched, or has completed; some entity is in the idle class. */
+void ioband_idle_count(struct ioband_core *core, struct ioband_leaf *leaf, bool dispatched,
+		       u64 now_ns)
 {
 	core->now_ns = now_ns;
 	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
@@ -124,33 +125,18 @@ void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 
 		if (list_empty(&node->idlers))
 			continue;
-		if (ent->idle_class) {
+		if (!ent->idle_class) {
+			node->usual_ios += dispatched;
+			node->usual_ns = now_ns;
+			node->idle_due |= dispatched && node_is_due(core, node);
+		} else if (dispatched) {
 			node->idle_inflight++;
 			node->idle_ns = now_ns;
 			node->usual_ios = 0;
 			node->idle_due = false;
 		} else {
-			node->usual_ios++;
-			node->usual_ns = now_ns;
-			node->idle_due |= node_is_due(core, node);
-		}
-		node_update(core, node);
-	}
-}
-
-/* A bio has completed; some entity is in the idle class. */
-void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
-{
-	core->now_ns = now_ns;
-	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		struct ioband_node *node = ent->parent;
-
-		if (list_empty(&node->idlers))
-			continue;
-		if (ent->idle_class)
 			node->idle_inflight -= !!node->idle_inflight;
-		else
-			node->usual_ns = now_ns;
+		}
 		node_update(core, node);
 	}
 }

@@ -7,8 +7,8 @@
 
 void ioband_idle_expire(struct ioband_core *core, u64 now_ns);
 void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent);
-void ioband_idle_charge(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns);
-void ioband_idle_complete(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns);
+void ioband_idle_count(struct ioband_core *core, struct ioband_leaf *leaf, bool dispatched,
+		       u64 now_ns);
 bool ioband_idle_yields(const struct ioband_leaf *leaf);
 
 #endif /* DM_IOBAND_SCHED_IDLE_H */

@@ -167,12 +167,10 @@ static bool throttle_holds(struct ioband_core *core, const struct ioband_leaf *l
 /* Time of the next pick if the throttle holds all leaves that are next. */
 static u64 throttle_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
-	u64 wake_ns = core->throttle.bucket.next_ns;
+	u64 wake_ns = min(core->throttle.bucket.next_ns, ioband_tree_grace_ends(core));
 
 	if (core->nr_minima)
 		wake_ns = min(wake_ns, ioband_min_wake_ns(core, now_ns));
-	if (!RB_EMPTY_ROOT(&core->anticipated.rb_root))
-		wake_ns = min(wake_ns, ioband_tree_grace_ends(core));
 	return wake_ns;
 }
 

@@ -70,14 +70,6 @@ static u64 max_until_ns(const struct ioband_max *maximum, enum ioband_dir dir)
 	return maximum->begun[dir] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
-static void max_dequeue(struct ioband_core *core, struct ioband_max *maximum)
-{
-	if (RB_EMPTY_NODE(&maximum->rb))
-		return;
-	rb_erase_cached(&maximum->rb, &core->blocked);
-	RB_CLEAR_NODE(&maximum->rb);
-}
-
 /*
  * Some directions are no longer blocked: from now on, other entities are the reason for a delay.
  * Earlier delay is not made up.
@@ -103,7 +95,7 @@ static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64
 		maximum->held_until_ns[dir] = dir_until_ns;
 		until_ns = min(until_ns, dir_until_ns);
 	}
-	max_dequeue(core, maximum);
+	rb_dequeue(&maximum->rb, &core->blocked);
 	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);
 	if (blocked != maximum->blocked) {
 		if (!core->root.ent.waiting)
@@ -247,7 +239,7 @@ void ioband_max_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!maximum)
 		return;
-	max_dequeue(core, maximum);
+	rb_dequeue(&maximum->rb, &core->blocked);
 	if (maximum->blocked)
 		ioband_tree_block(core, ent, 0);
 	ent->max = NULL;

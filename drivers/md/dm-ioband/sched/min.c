@@ -179,18 +179,7 @@ bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u6
 	return dir_due_ns(minimum, dir) <= now_ns;
 }
 
-/* Directions with a minimum, as halves of &ioband_ent.waiting. */
-static u64 min_dirs(const struct ioband_min *minimum)
-{
-	u64 dirs = 0;
-
-	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		if (dir_due_ns(minimum, dir) != U64_MAX)
-			dirs |= ioband_tree_dir_mask(dir);
-	return dirs;
-}
-
-/* Directions that are due, as halves of &ioband_ent.waiting. */
+/* Directions that are due, as halves of &ioband_ent.waiting.  Some time all with a minimum are. */
 static u64 min_due_dirs(const struct ioband_min *minimum, u64 now_ns)
 {
 	u64 dirs = 0;
@@ -235,14 +224,6 @@ static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool 
 	}
 }
 
-static void min_dequeue(struct ioband_core *core, struct ioband_min *minimum)
-{
-	if (RB_EMPTY_NODE(&minimum->rb))
-		return;
-	rb_erase_cached(&minimum->rb, &core->minima[minimum->queued]);
-	RB_CLEAR_NODE(&minimum->rb);
-}
-
 /*
  * The buckets of a minimum, or the queued bios of its entity, have changed: update its place in the
  * order of due times.
@@ -258,7 +239,7 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 		due_ns = min_wanted_ns(minimum, U64_MAX);
 	if (due_ns == minimum->due_ns && queued == minimum->queued)
 		return;
-	min_dequeue(core, minimum);
+	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);
 	minimum->due_ns = due_ns;
 	minimum->queued = queued;
 	if (due_ns != U64_MAX)
@@ -401,21 +382,18 @@ static struct ioband_ent *core_pick_by_min(struct ioband_core *core, struct ioba
 	return top;
 }
 
-/* A maximum above blocks all queued bios of an entity. */
-static bool ent_is_throttled(const struct ioband_core *core, const struct ioband_ent *ent)
-{
-	return ent->waiting && !(ent->waiting & ent_open_above(core, ent));
-}
-
 /*
  * Due time of the first minimum with or without queued bios; U64_MAX: none.  Those of which a
  * maximum above blocks all queued bios do not count.
  */
 static u64 core_first_due_ns(const struct ioband_core *core, bool queued)
 {
-	for (struct rb_node *rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb))
-		if (!ent_is_throttled(core, rb_to_min(rb)->ent))
+	for (struct rb_node *rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb)) {
+		const struct ioband_ent *ent = rb_to_min(rb)->ent;
+
+		if (!ent->waiting || ent->waiting & ent_open_above(core, ent))
 			return rb_to_min(rb)->due_ns;
+	}
 	return U64_MAX;
 }
 
@@ -563,12 +541,6 @@ static u64 min_slice_until_ns(const struct ioband_core *core)
 	return until_ns;
 }
 
-/* All queued bios count for the minimum in service. */
-static bool min_is_alone(const struct ioband_core *core)
-{
-	return core->root.ent.waiting == (core->min_ent->waiting & core->min_ent_dirs);
-}
-
 /*
  * With slices, after ioband_min_serve(): time until service by weight begins, or until the bucket
  * is ahead by half a slice, at the pace that is known after one slice.  U64_MAX: service is by
@@ -579,7 +551,8 @@ u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns)
 	const u64 took_ns = now_ns - core->min_begin_ns;
 	u64 left_ns, due_ns, moved_ns;
 
-	if (!core->min_ent || min_is_alone(core))
+	if (!core->min_ent ||
+	    core->root.ent.waiting == (core->min_ent->waiting & core->min_ent_dirs))
 		return U64_MAX;
 	left_ns = min_slice_until_ns(core);
 	left_ns -= min(left_ns, now_ns);
@@ -613,7 +586,7 @@ u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf 
 	if (!minimum)
 		return U64_MAX;
 	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->min == minimum && leaf->ent.waiting & min_dirs(minimum))
+		if (ent->min == minimum && leaf->ent.waiting & min_due_dirs(minimum, U64_MAX - 1))
 			return U64_MAX;
 	return minimum->due_ns;
 }
@@ -654,7 +627,7 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!minimum)
 		return;
-	min_dequeue(core, minimum);
+	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);
 	core->nr_minima--;
 	core->min_tries -= minimum->tries;
 	if (core->min_ent && core->min == minimum)
@@ -662,11 +635,3 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 	ent->min = NULL;
 }
 
-/* Has a leaf, or an entity above it, a minimum? */
-bool ioband_min_covers(const struct ioband_leaf *leaf)
-{
-	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->min)
-			return true;
-	return false;
-}

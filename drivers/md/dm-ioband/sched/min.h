@@ -10,7 +10,7 @@ void ioband_min_set(struct ioband_core *core, struct ioband_ent *ent,
 		    struct ioband_min *minimum, const struct ioband_rates *rates,
 		    u32 inflight, u64 now_ns);
 void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent);
-bool ioband_min_covers(const struct ioband_leaf *leaf);
+
 bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns);
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		       const struct ioband_bill *bill, bool counts, u64 now_ns);

@@ -38,12 +38,6 @@ static void ent_insert(struct ioband_ent *ent)
 	rb_add_cached(&ent->rb, &ent->parent->live, ent_less);
 }
 
-static void ent_erase(struct ioband_ent *ent)
-{
-	rb_erase_cached(&ent->rb, &ent->parent->live);
-	RB_CLEAR_NODE(&ent->rb);
-}
-
 /* Set the virtual time of an entity and restore the order, which most often still holds. */
 static void ent_advance(struct ioband_ent *ent, u64 vtime)
 {
@@ -142,10 +136,10 @@ static void ent_update_live(struct ioband_ent *ent)
 {
 	const bool live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));
 
-	if (!ent_is_live(ent) && live)
+	if (!live)
+		rb_dequeue(&ent->rb, &ent->parent->live);
+	else if (!ent_is_live(ent))
 		ent_insert(ent);
-	else if (ent_is_live(ent) && !live)
-		ent_erase(ent);
 }
 
 /*
@@ -338,8 +332,7 @@ void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u3
 	if (idle)
 		weight = IOBAND_WEIGHT_DEFAULT;
 	live = ent_is_live(ent);
-	if (live)
-		ent_erase(ent);
+	rb_dequeue(&ent->rb, &ent->parent->live);
 	lead = ent->vtime - ent->parent->vnow;
 	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
 	ent->advance = div_u64(ent->advance * ent->weight, weight);
@@ -384,12 +377,10 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (unlikely(leaf->pause_anticipated) && anticipated)
 		ent_count_pausing(core, &leaf->ent, anticipated);
 
-	if (anticipated > 0) {
+	if (anticipated > 0)
 		rb_add_cached(&leaf->grace, &core->anticipated, grace_less);
-	} else if (anticipated < 0) {
-		rb_erase_cached(&leaf->grace, &core->anticipated);
-		RB_CLEAR_NODE(&leaf->grace);
-	}
+	else if (anticipated < 0)
+		rb_dequeue(&leaf->grace, &core->anticipated);
 	if (unlikely(core->nr_idlers))
 		core->hooks->idle_changed(core, &leaf->ent);
 }
@@ -469,11 +460,13 @@ void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 	}
 }
 
-/* End of the first grace period.  Some leaf is anticipated. */
+/* End of the first grace period, or IOBAND_NO_WAKEUP. */
 u64 ioband_tree_grace_ends(const struct ioband_core *core)
 {
-	return rb_entry(rb_first_cached(&core->anticipated), struct ioband_leaf,
-			grace)->grace_until_ns;
+	const struct rb_node *first = rb_first_cached(&core->anticipated);
+
+	return first ? rb_entry(first, struct ioband_leaf, grace)->grace_until_ns :
+		       IOBAND_NO_WAKEUP;
 }
 
 /*

@@ -100,6 +100,15 @@ static inline u64 ent_bypass_vtime(const struct ioband_ent *ent)
 	return lead > ent_vtime_of(ent, U32_MAX) ? ent->parent->bypass_vtime : ent->bypass_vtime;
 }
 
+/* Take a node out of its tree, if it is in one. */
+static inline void rb_dequeue(struct rb_node *rb, struct rb_root_cached *root)
+{
+	if (RB_EMPTY_NODE(rb))
+		return;
+	rb_erase_cached(rb, root);
+	RB_CLEAR_NODE(rb);
+}
+
 static inline bool ent_is_live(const struct ioband_ent *ent)
 {
 	return !RB_EMPTY_NODE(&ent->rb);

@@ -1000,7 +1000,7 @@ ARGS = [
         "value, 1, IOBAND_WRITES_STARVED_MAX",
         "value, 1, 10 * IOBAND_WRITES_STARVED_MAX",
     ),
-    Mutant("no-auto", 'strcmp(value, "auto") && parse_depth', "parse_depth"),
+    Mutant("no-auto", 'strcmp(value, "auto") ?', "true ?"),
     Mutant("keys-begun", "equals == word + len && ", ""),
     Mutant("twice", "if (settings->given & (1U << key))", "if (false)"),
     Mutant("not-noted", "settings->given |= 1U << key;", ""),
@@ -1027,8 +1027,8 @@ ARGS = [
     Mutant("preset-as-sent", "message->preset = true;", ""),
     Mutant(
         "preset-of-any-verb",
-        "IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argv",
-        "ARRAY_SIZE(verb_names), argv",
+        "IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argc",
+        "ARRAY_SIZE(verbs), argc",
     ),
     Mutant("preset-of-the-gone", "!message->spec.path || !path_is", "!path_is"),
     Mutant("preset-path-of-any-length", "strlen(path) >= PATH_MAX", "strlen(path) > PATH_MAX"),
@@ -1089,7 +1089,7 @@ ARGS = [
         "cursor-unread", "if (argc == 2 && parse_u32(argv[1],", "if (false && parse_u32(argv[1],"
     ),
     Mutant("verb-lost", "message->verb = verb;", ""),
-    Mutant("page-verbs-mixed", '= "groups"', '= "stats"'),
+    Mutant("page-verbs-mixed", '{ "groups"', '{ "stats"'),
     Mutant(
         "sentence-cut",
         "snprintf((error)->text, sizeof((error)->text),",

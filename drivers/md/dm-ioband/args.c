@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/string.h>
+#include <linux/stringify.h>
 
 const char * const ioband_args_mode_names[IOBAND_NR_MODES] = {
 	[IOBAND_MODE_CGROUP]		= "cgroup",
@@ -22,15 +23,6 @@ const char * const ioband_args_measure_names[] = {
 	[IOBAND_MEASURE_BYTES]	= "bytes",
 	[IOBAND_MEASURE_IOS]	= "ios",
 	[IOBAND_MEASURE_TIME]	= "time",
-};
-
-static const char * const key_names[IOBAND_NR_KEYS] = {
-	[IOBAND_KEY_MODE]	= "mode",
-	[IOBAND_KEY_WEIGHT]	= "weight",
-	[IOBAND_KEY_MEASURE]	= "measure",
-	[IOBAND_KEY_DEPTH]	= "depth",
-	[IOBAND_KEY_SLICE]	= "slice",
-	[IOBAND_KEY_WRITES_STARVED] = "writes_starved",
 };
 
 /* The names of io.max.  No maximum is "max" there; no minimum is 0. */
@@ -70,16 +62,12 @@ static int parse_u32(const char *word, u32 min, u32 max, u32 *value)
 	return 0;
 }
 
-static int set_mode(struct ioband_settings *settings, const char *value, struct ioband_error *error)
+static int set_mode(struct ioband_settings *settings, const char *value)
 {
 	int mode = match_string(ioband_args_mode_names, IOBAND_NR_MODES, value);
 
-	if (mode < 0)
-		return fail(error,
-			    "mode=%.32s: must be cgroup, device, device+cgroup, uid, gid, pid or pgrp",
-			    value);
 	settings->mode = mode;
-	return 0;
+	return mode < 0 ? -EINVAL : 0;
 }
 
 /* A number, or the idle class. */
@@ -91,24 +79,17 @@ static int parse_weight(const char *word, u32 *weight)
 	return 0;
 }
 
-static int set_weight(struct ioband_settings *settings, const char *value,
-		      struct ioband_error *error)
+static int set_weight(struct ioband_settings *settings, const char *value)
 {
-	if (parse_weight(value, &settings->weight))
-		return fail(error, "weight=%.32s: must be a whole number from %u to %u, or idle",
-			    value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
-	return 0;
+	return parse_weight(value, &settings->weight);
 }
 
-static int set_measure(struct ioband_settings *settings, const char *value,
-		       struct ioband_error *error)
+static int set_measure(struct ioband_settings *settings, const char *value)
 {
 	int measure = match_string(ioband_args_measure_names, IOBAND_NR_MEASURES, value);
 
-	if (measure < 0)
-		return fail(error, "measure=%.32s: must be bytes, ios or time", value);
 	settings->measure = measure;
-	return 0;
+	return measure < 0 ? -EINVAL : 0;
 }
 
 /* <ios> or <ios>/<piece> */
@@ -130,47 +111,44 @@ static int parse_depth(const char *value, u32 *ios, u32 *split_bytes)
 	return 0;
 }
 
-static int set_depth(struct ioband_settings *settings, const char *value,
-		     struct ioband_error *error)
+static int set_depth(struct ioband_settings *settings, const char *value)
 {
 	settings->depth = 0;
 	settings->split_bytes = 0;
-	if (strcmp(value, "auto") && parse_depth(value, &settings->depth, &settings->split_bytes))
-		return fail(error,
-			    "depth=%.32s: must be auto or a whole number from 1 to %u, then at will / and the size of pieces, a power of two from %u to %u",
-			    value, IOBAND_DEPTH_MAX, IOBAND_SPLIT_MIN, IOBAND_SPLIT_MAX);
-	return 0;
+	return strcmp(value, "auto") ?
+	       parse_depth(value, &settings->depth, &settings->split_bytes) : 0;
 }
 
-static int set_slice(struct ioband_settings *settings, const char *value,
-		     struct ioband_error *error)
+static int set_slice(struct ioband_settings *settings, const char *value)
 {
-	if (parse_u32(value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms))
-		return fail(error,
-			    "slice=%.32s: must be 0 for none, or milliseconds up to %u",
-			    value, IOBAND_SLICE_MAX_MS);
-	return 0;
+	return parse_u32(value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms);
 }
 
-static int set_writes_starved(struct ioband_settings *settings, const char *value,
-			      struct ioband_error *error)
+static int set_writes_starved(struct ioband_settings *settings, const char *value)
 {
-	if (parse_u32(value, 1, IOBAND_WRITES_STARVED_MAX, &settings->writes_starved))
-		return fail(error, "writes_starved=%.32s: must be a whole number from 1 to %u",
-			    value, IOBAND_WRITES_STARVED_MAX);
-	return 0;
+	return parse_u32(value, 1, IOBAND_WRITES_STARVED_MAX, &settings->writes_starved);
 }
 
-typedef int (*set_fn)(struct ioband_settings *settings, const char *value,
-		      struct ioband_error *error);
+#define FROM_TO(min, max)	"from " __stringify(min) " to " __stringify(max)
 
-static const set_fn setters[IOBAND_NR_KEYS] = {
-	[IOBAND_KEY_MODE]	= set_mode,
-	[IOBAND_KEY_WEIGHT]	= set_weight,
-	[IOBAND_KEY_MEASURE]	= set_measure,
-	[IOBAND_KEY_DEPTH]	= set_depth,
-	[IOBAND_KEY_SLICE]	= set_slice,
-	[IOBAND_KEY_WRITES_STARVED] = set_writes_starved,
+static const struct {
+	const char *name;
+	int (*set)(struct ioband_settings *settings, const char *value);
+	const char *must_be;
+} keys[IOBAND_NR_KEYS] = {
+	[IOBAND_KEY_MODE] = { "mode", set_mode,
+		"cgroup, device, device+cgroup, uid, gid, pid or pgrp" },
+	[IOBAND_KEY_WEIGHT] = { "weight", set_weight,
+		"a whole number " FROM_TO(IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX) ", or idle" },
+	[IOBAND_KEY_MEASURE] = { "measure", set_measure, "bytes, ios or time" },
+	[IOBAND_KEY_DEPTH] = { "depth", set_depth,
+		"auto or a whole number " FROM_TO(1, IOBAND_DEPTH_MAX)
+		", then at will / and the size of pieces, a power of two "
+		FROM_TO(IOBAND_SPLIT_MIN, IOBAND_SPLIT_MAX) },
+	[IOBAND_KEY_SLICE] = { "slice", set_slice,
+		"0 for none, or milliseconds up to " __stringify(IOBAND_SLICE_MAX_MS) },
+	[IOBAND_KEY_WRITES_STARVED] = { "writes_starved", set_writes_starved,
+		"a whole number " FROM_TO(1, IOBAND_WRITES_STARVED_MAX) },
 };
 
 static int parse_setting(struct ioband_settings *settings, const char *word,
@@ -183,9 +161,9 @@ static int parse_setting(struct ioband_settings *settings, const char *word,
 		return fail(error, "'%.32s': must be <key>=<value>", word);
 
 	for (key = 0; key < IOBAND_NR_KEYS; key++) {
-		const size_t len = strlen(key_names[key]);
+		const size_t len = strlen(keys[key].name);
 
-		if (equals == word + len && !strncmp(word, key_names[key], len))
+		if (equals == word + len && !strncmp(word, keys[key].name, len))
 			break;
 	}
 	if (key == IOBAND_NR_KEYS)
@@ -193,9 +171,12 @@ static int parse_setting(struct ioband_settings *settings, const char *word,
 			    "'%.32s': unknown key; there are mode, weight, measure, depth, slice and writes_starved",
 			    word);
 	if (settings->given & (1U << key))
-		return fail(error, "%s= is given twice", key_names[key]);
+		return fail(error, "%s= is given twice", keys[key].name);
 	settings->given |= 1U << key;
-	return setters[key](settings, equals + 1, error);
+	if (keys[key].set(settings, equals + 1))
+		return fail(error, "%s=%.32s: must be %s", keys[key].name, equals + 1,
+			    keys[key].must_be);
+	return 0;
 }
 
 static bool mode_has_device_group(enum ioband_mode mode)
@@ -495,40 +476,35 @@ static int parse_page_message(struct ioband_message *message, unsigned int argc,
 	return 0;
 }
 
-typedef int (*parse_fn)(struct ioband_message *message, unsigned int argc, char **argv,
-			struct ioband_error *error);
-
-static const char * const verb_names[] = {
-	[IOBAND_MSG_WEIGHT]	= "weight",
-	[IOBAND_MSG_MAX]	= "max",
-	[IOBAND_MSG_MIN]	= "min",
-	[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
-	[IOBAND_MSG_WRITE_LATENCY_TARGET] = "write-latency-target",
-	[IOBAND_MSG_SET]	= "set",
-	[IOBAND_MSG_GROUPS]	= "groups",
-	[IOBAND_MSG_STATS]	= "stats",
-	[IOBAND_MSG_LATENCY]	= "latency",
-	[IOBAND_MSG_PRESETS]	= "presets",
+/* The settings, which a preset may have too, come first. */
+static const struct {
+	const char *name;
+	int (*parse)(struct ioband_message *message, unsigned int argc, char **argv,
+		     struct ioband_error *error);
+} verbs[] = {
+	[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
+	[IOBAND_MSG_MAX]	= { "max", parse_rates_message },
+	[IOBAND_MSG_MIN]	= { "min", parse_rates_message },
+	[IOBAND_MSG_LATENCY_TARGET] = { "latency-target", parse_latency_message },
+	[IOBAND_MSG_WRITE_LATENCY_TARGET] = { "write-latency-target", parse_latency_message },
+	[IOBAND_MSG_SET]	= { "set", parse_set_message },
+	[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
+	[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
+	[IOBAND_MSG_LATENCY]	= { "latency", parse_page_message },
+	[IOBAND_MSG_PRESETS]	= { "presets", parse_page_message },
 };
 
-static const parse_fn parsers[] = {
-	[IOBAND_MSG_WEIGHT]	= parse_weight_message,
-	[IOBAND_MSG_MAX]	= parse_rates_message,
-	[IOBAND_MSG_MIN]	= parse_rates_message,
-	[IOBAND_MSG_LATENCY_TARGET] = parse_latency_message,
-	[IOBAND_MSG_WRITE_LATENCY_TARGET] = parse_latency_message,
-	[IOBAND_MSG_SET]	= parse_set_message,
-	[IOBAND_MSG_GROUPS]	= parse_page_message,
-	[IOBAND_MSG_STATS]	= parse_page_message,
-	[IOBAND_MSG_LATENCY]	= parse_page_message,
-	[IOBAND_MSG_PRESETS]	= parse_page_message,
-};
-
-static int parse_as(enum ioband_verb verb, struct ioband_message *message, unsigned int argc,
-		    char **argv, struct ioband_error *error)
+/* Parse a message with one of the first @nr verbs; -ENOENT: it has none of these. */
+static int parse_verb(struct ioband_message *message, unsigned int nr, unsigned int argc,
+		      char **argv, struct ioband_error *error)
 {
-	message->verb = verb;
-	return parsers[verb](message, argc, argv, error);
+	for (unsigned int verb = 0; verb < nr; verb++) {
+		if (strcmp(verbs[verb].name, argv[0]))
+			continue;
+		message->verb = verb;
+		return verbs[verb].parse(message, argc, argv, error);
+	}
+	return -ENOENT;
 }
 
 /* Is the path in the form in which the kernel writes that of a cgroup?  No other would match. */
@@ -550,18 +526,17 @@ static bool path_is_whole(const char *path)
 static int parse_preset(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {
-	int verb, ret;
+	int ret;
 
 	if (!argc)
 		return fail(error,
 			    "preset: 0 words follow; must be weight, max, min, latency-target or write-latency-target, and what follows that");
-	verb = match_string(verb_names, IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argv[0]);
-	if (verb < 0)
+	message->preset = true;
+	ret = parse_verb(message, IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argc, argv, error);
+	if (ret == -ENOENT)
 		return fail(error,
 			    "preset '%.32s': must be weight, max, min, latency-target or write-latency-target",
 			    argv[0]);
-	message->preset = true;
-	ret = parse_as(verb, message, argc, argv, error);
 	if (!ret && (!message->spec.path || !path_is_whole(message->spec.path)))
 		return fail(error,
 			    "group '%.64s': a preset is of cgroup:</path>: must be without // and . and .. and newlines, and not end with /",
@@ -573,7 +548,7 @@ static int parse_preset(struct ioband_message *message, unsigned int argc, char 
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {
-	int verb;
+	int ret;
 
 	*message = (struct ioband_message) {};
 	if (!argc)
@@ -581,10 +556,10 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 			    "empty message: must be weight, max, min, latency-target, write-latency-target, set, groups, stats, latency, preset or presets");
 	if (!strcmp(argv[0], "preset"))
 		return parse_preset(message, argc - 1, argv + 1, error);
-	verb = match_string(verb_names, ARRAY_SIZE(verb_names), argv[0]);
-	if (verb < 0)
+	ret = parse_verb(message, ARRAY_SIZE(verbs), argc, argv, error);
+	if (ret == -ENOENT)
 		return fail(error,
 			    "'%.32s': must be weight, max, min, latency-target, write-latency-target, set, groups, stats, latency, preset or presets",
 			    argv[0]);
-	return parse_as(verb, message, argc, argv, error);
+	return ret;
 }

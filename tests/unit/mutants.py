@@ -1092,7 +1092,7 @@ ARGS = [
     Mutant("page-verbs-mixed", '{ "groups"', '{ "stats"'),
     Mutant(
         "sentence-cut",
-        "snprintf((error)->text, sizeof((error)->text),",
-        "snprintf((error)->text, 100,",
+        "ioband_args_fail(error, -EINVAL, __VA_ARGS__)",
+        "(snprintf((error)->text, 100, __VA_ARGS__), -EINVAL)",
     ),
 ]

@@ -37,8 +37,7 @@ static const char * const rate_names[IOBAND_NR_RATES] = { "rbps", "wbps", "riops
 #define IOBAND_MAJOR_MAX	((1U << 12) - 1)
 #define IOBAND_MINOR_MAX	((1U << 20) - 1)
 
-#define fail(error, ...) \
-	(snprintf((error)->text, sizeof((error)->text), __VA_ARGS__), -EINVAL)
+#define fail(error, ...)	ioband_args_fail(error, -EINVAL, __VA_ARGS__)
 
 /* Digits only: kstrtou64() alone would accept a plus sign, and a newline at the end. */
 static int parse_u64(const char *word, u64 min, u64 max, u64 *value)

@@ -127,6 +127,10 @@ struct ioband_error {
 	char text[192];
 };
 
+/* Write the sentence, and return the error @ret. */
+#define ioband_args_fail(error, ret, ...) \
+	(snprintf((error)->text, sizeof((error)->text), __VA_ARGS__), (ret))
+
 int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv,
 		      struct ioband_error *error);
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,

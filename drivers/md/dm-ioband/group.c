@@ -170,53 +170,44 @@ static int group_publish(struct ioband_group *group)
 	return 0;
 }
 
-/* Every bio must find a group, so the root and the devices' groups have counters from the start. */
-static int group_make_permanent(struct ioband_group *group)
+/*
+ * Every bio must find a group, so the root and the devices' groups have counters from the start.
+ * NULL without memory.
+ */
+static struct ioband_group *new_permanent(struct ioband_pool *pool, struct ioband_group *parent,
+					  enum ioband_kind kind, dev_t devno)
 {
+	struct ioband_group *group = group_alloc(GFP_KERNEL);
 	struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
-	int ret;
 
-	if (!stats)
-		return -ENOMEM;
-	spin_lock_irq(&group->pool->lock);
-	ret = group_publish(group);
-	if (!ret)
+	if (!group || !stats)
+		goto free;
+	group_init(group, pool, parent, kind);
+	group->devno = devno;
+	spin_lock_irq(&pool->lock);
+	if (!group_publish(group)) {
 		ioband_stats_give(group, stats, IOBAND_STATS_UNSET);
-	spin_unlock_irq(&group->pool->lock);
-	if (ret)
-		ioband_stats_free(stats);
-	return ret;
+		spin_unlock_irq(&pool->lock);
+		return group;
+	}
+	spin_unlock_irq(&pool->lock);
+free:
+	ioband_stats_free(stats);
+	if (group)
+		group_dealloc(group);
+	return NULL;
 }
 
 /* The root of a pool's tree, with the core's root as its node; NULL without memory.  May sleep. */
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 {
-	struct ioband_group *group = group_alloc(GFP_KERNEL);
-
-	if (!group)
-		return NULL;
-	group_init(group, pool, NULL, IOBAND_KIND_ROOT);
-	if (group_make_permanent(group)) {
-		group_dealloc(group);
-		return NULL;
-	}
-	return group;
+	return new_permanent(pool, NULL, IOBAND_KIND_ROOT, 0);
 }
 
 /* The group of a mapped device; NULL without memory.  May sleep. */
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool, struct ioband_member *member)
 {
-	struct ioband_group *group = group_alloc(GFP_KERNEL);
-
-	if (!group)
-		return NULL;
-	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE);
-	group->devno = member->devno;
-	if (group_make_permanent(group)) {
-		group_dealloc(group);
-		return NULL;
-	}
-	return group;
+	return new_permanent(pool, pool->root, IOBAND_KIND_DEVICE, member->devno);
 }
 
 static struct ioband_key css_key(struct cgroup_subsys_state *css)
@@ -568,12 +559,9 @@ static int say_of_cgroup(const struct ioband_spec *spec, const char *what,
 			 struct ioband_error *error)
 {
 	if (spec->path)
-		snprintf(error->text, sizeof(error->text), "group 'cgroup:%.64s': %s",
-			 spec->path, what);
-	else
-		snprintf(error->text, sizeof(error->text), "group 'cgroup#%llu': %s",
-			 spec->id, what);
-	return -ENOENT;
+		return ioband_args_fail(error, -ENOENT, "group 'cgroup:%.64s': %s", spec->path,
+					what);
+	return ioband_args_fail(error, -ENOENT, "group 'cgroup#%llu': %s", spec->id, what);
 }
 
 static int say_no_cgroup(const struct ioband_spec *spec, struct ioband_error *error)
@@ -673,10 +661,9 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 	spin_unlock_irq(&pool->lock);
 	if (found || (!gives && (!preset || css_is_dying(key->object))))
 		return 0;
-	snprintf(error->text, sizeof(error->text),
-		 "no memory for another group, or too many groups below the same cgroup or in the pool (at most %lu), or it has just gone",
-		 IOBAND_GROUPS_MAX);
-	return -ENOMEM;
+	return ioband_args_fail(error, -ENOMEM,
+				"no memory for another group, or too many groups below the same cgroup or in the pool (at most %lu), or it has just gone",
+				IOBAND_GROUPS_MAX);
 }
 
 static int set_group(struct ioband_pool *pool, struct ioband_group *group, struct change *change)
@@ -721,9 +708,8 @@ static int set_pid(struct ioband_target *target, const struct ioband_spec *spec,
 
 	if (!pid || pid_is_gone(pid, type)) {
 		put_pid(pid);
-		snprintf(error->text, sizeof(error->text), "there is no process%s %llu",
-			 type == PIDTYPE_PGID ? " group" : "", spec->id);
-		return -ENOENT;
+		return ioband_args_fail(error, -ENOENT, "there is no process%s %llu",
+					type == PIDTYPE_PGID ? " group" : "", spec->id);
 	}
 	ret = set_keyed(&target->pool->scope, &key, change, error);
 	put_pid(pid);
@@ -747,10 +733,9 @@ static int set_device(struct ioband_target *target, const struct ioband_spec *sp
 	spin_unlock_irq(&pool->lock);
 	if (group)
 		return 0;
-	snprintf(error->text, sizeof(error->text),
-		 "device %u:%u is not in pool '%s', or has no group of its own: give it mode=device or mode=device+cgroup first",
-		 MAJOR(devno), MINOR(devno), pool->name);
-	return -ENOENT;
+	return ioband_args_fail(error, -ENOENT,
+				"device %u:%u is not in pool '%s', or has no group of its own: give it mode=device or mode=device+cgroup first",
+				MAJOR(devno), MINOR(devno), pool->name);
 }
 
 static int set_spec(struct ioband_target *target, struct change *change, struct ioband_error *error)
@@ -787,11 +772,9 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 
 	if (message->verb != IOBAND_MSG_WEIGHT) {
 		change.limits = ioband_limits_new(GFP_KERNEL);
-		if (!change.limits) {
-			snprintf(error->text, sizeof(error->text),
-				 "no memory for a maximum, a minimum or a latency target");
-			return -ENOMEM;
-		}
+		if (!change.limits)
+			return ioband_args_fail(error, -ENOMEM,
+						"no memory for a maximum, a minimum or a latency target");
 	}
 	ret = set_spec(target, &change, error);
 	ioband_limits_free(change.limits);

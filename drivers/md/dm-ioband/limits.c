@@ -8,6 +8,7 @@
 #include "limits.h"
 
 #include "io.h"
+#include "sched/tree.h"
 
 #include <linux/atomic.h>
 #include <linux/log2.h>
@@ -34,27 +35,19 @@ static const struct ioband_buckets *limits_buckets(struct ioband_group *group,
 	return ent->min ? &ent->min->buckets : NULL;
 }
 
-/* Read the maximum (IOBAND_MSG_MAX) or the minimum; 0 for each rate that is not bounded. */
-bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
-			 struct ioband_rates *rates)
+/* Read the maximum, the minimum and the latency targets. */
+void ioband_limits_get(struct ioband_group *group, struct ioband_config *config)
 {
 	spin_lock_irq(&group->pool->lock);
-	*rates = ioband_bucket_rates(limits_buckets(group, verb));
-	spin_unlock_irq(&group->pool->lock);
-	return ioband_args_any_rate(rates);
-}
+	config->max = ioband_bucket_rates(limits_buckets(group, IOBAND_MSG_MAX));
+	config->min = ioband_bucket_rates(limits_buckets(group, IOBAND_MSG_MIN));
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		const struct ioband_latency *latency = latency_ent(group, dir)->latency[dir];
 
-/* A latency target in microseconds; 0: none. */
-u32 ioband_limits_latency(struct ioband_group *group, enum ioband_dir dir)
-{
-	const struct ioband_latency *latency;
-	u64 target_ns;
-
-	spin_lock_irq(&group->pool->lock);
-	latency = latency_ent(group, dir)->latency[dir];
-	target_ns = latency ? latency->target_ns : 0;
+		config->latency_us[dir] =
+			latency ? div_u64(latency->target_ns, NSEC_PER_USEC) : 0;
+	}
 	spin_unlock_irq(&group->pool->lock);
-	return div_u64(target_ns, NSEC_PER_USEC);
 }
 
 /* The maximum of @group as far as it applies to @below: that of the root is for its own bios. */
@@ -147,15 +140,6 @@ static void set_max(struct ioband_group *group, const struct ioband_rates *rates
 		ioband_max_remove(core, ent);
 }
 
-static bool is_below(const struct ioband_leaf *leaf, const struct ioband_ent *above)
-{
-	const struct ioband_ent *ent = &leaf->ent;
-
-	while (ent != above && ent->parent)
-		ent = &ent->parent->ent;
-	return ent == above;
-}
-
 /* As ioband_min_set() needs them.  Groups with bios in flight are active. */
 static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above)
 {
@@ -164,16 +148,16 @@ static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above
 	u32 ios = 0;
 
 	list_for_each_entry(group, &pool->active, active) {
-		if (is_below(&group->own.leaf, above))
+		if (ent_is_below(&group->own.leaf.ent, above))
 			ios += ioband_below_counted(&group->own.leaf);
 		list_for_each_entry(stream, &group->own.streams, streams)
-			if (is_below(&stream->leaf, above))
+			if (ent_is_below(&stream->leaf.ent, above))
 				ios += ioband_below_counted(&stream->leaf);
 	}
 	return ios;
 }
 
-static void set_min(struct ioband_group *group, const struct ioband_rates *rates)
+static void set_min(struct ioband_group *group, const struct ioband_rates *rates, u32 inflight)
 {
 	struct ioband_core *core = &group->pool->core;
 	struct ioband_min *minimum = &group->limits->min;
@@ -182,20 +166,9 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 	if (!ent->min)
 		ioband_min_init(minimum);
 	if (ioband_args_any_rate(rates))
-		ioband_min_set(core, ent, minimum, rates, inflight_ios(group->pool, ent),
-			       ktime_get_ns());
+		ioband_min_set(core, ent, minimum, rates, inflight, ktime_get_ns());
 	else
 		ioband_min_remove(core, ent);
-}
-
-/* A new group has no bios in flight, so the walk over the active groups is not needed. */
-static void begin_min(struct ioband_group *group, const struct ioband_rates *rates)
-{
-	struct ioband_min *minimum = &group->limits->min;
-
-	ioband_min_init(minimum);
-	ioband_min_set(&group->pool->core, ioband_group_ent(group), minimum, rates, 0,
-		       ktime_get_ns());
 }
 
 static void set_rates(struct ioband_group *group, const struct ioband_message *message)
@@ -206,7 +179,7 @@ static void set_rates(struct ioband_group *group, const struct ioband_message *m
 	if (message->verb == IOBAND_MSG_MAX)
 		set_max(group, &rates);
 	else
-		set_min(group, &rates);
+		set_min(group, &rates, inflight_ios(group->pool, ioband_group_ent(group)));
 }
 
 static void set_latency(struct ioband_group *group, enum ioband_dir dir, u32 latency_us)
@@ -222,12 +195,6 @@ static void set_latency(struct ioband_group *group, enum ioband_dir dir, u32 lat
 				   ktime_get_ns());
 	else
 		ioband_latency_remove(core, ent, dir);
-}
-
-static bool has_latency(struct ioband_group *group)
-{
-	return latency_ent(group, IOBAND_DIR_READ)->latency[IOBAND_DIR_READ] ||
-	       latency_ent(group, IOBAND_DIR_WRITE)->latency[IOBAND_DIR_WRITE];
 }
 
 /*
@@ -249,7 +216,9 @@ void ioband_limits_set(struct ioband_group *group, const struct ioband_message *
 		set_latency(group, IOBAND_DIR_WRITE, message->latency_us);
 	else
 		set_rates(group, message);
-	if (!ent->max && !ent->min && !has_latency(group)) {
+	if (!ent->max && !ent->min &&
+	    !latency_ent(group, IOBAND_DIR_READ)->latency[IOBAND_DIR_READ] &&
+	    !latency_ent(group, IOBAND_DIR_WRITE)->latency[IOBAND_DIR_WRITE]) {
 		ioband_limits_free(group->limits);
 		group->limits = NULL;
 	}
@@ -263,7 +232,7 @@ void ioband_limits_begin(struct ioband_group *group, const struct ioband_config 
 	if (ioband_args_any_rate(&config->max))
 		set_max(group, &config->max);
 	if (ioband_args_any_rate(&config->min))
-		begin_min(group, &config->min);
+		set_min(group, &config->min, 0);
 	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		if (config->latency_us[dir])
 			set_latency(group, dir, config->latency_us[dir]);

@@ -5,9 +5,7 @@
 
 #include "io.h"
 
-u32 ioband_limits_latency(struct ioband_group *group, enum ioband_dir dir);
-bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
-			 struct ioband_rates *rates);
+void ioband_limits_get(struct ioband_group *group, struct ioband_config *config);
 bool ioband_limits_is_set(struct ioband_group *group);
 bool ioband_limits_has_max(const struct ioband_group *group);
 u32 ioband_limits_split_bytes(const struct ioband_group *group, enum ioband_dir dir);

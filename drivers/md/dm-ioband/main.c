@@ -49,8 +49,6 @@ static char *keep_error(const struct ioband_error *error)
 	return kept[slot % ARRAY_SIZE(kept)].text;
 }
 
-#define fail(error, ...) snprintf((error)->text, sizeof((error)->text), __VA_ARGS__)
-
 static int open_device(struct ioband_target *target, const struct ioband_table *table,
 		       struct ioband_error *error)
 {
@@ -58,28 +56,17 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 	int ret;
 
 	ret = dm_get_device(ti, table->device, dm_table_get_mode(ti->table), &target->dev);
-	if (ret) {
-		fail(error,
-		     "device '%.64s': cannot be opened (error %d): see that it exists, and that nothing else has claimed it",
-		     table->device, ret);
-		return ret;
-	}
+	if (ret)
+		return ioband_args_fail(error, ret,
+					"device '%.64s': cannot be opened (error %d): see that it exists, and that nothing else has claimed it",
+					table->device, ret);
 	target->start = table->start;
 	if (!bdev_is_zoned(target->dev->bdev))
 		return 0;
-	fail(error,
-	     "device '%.64s': is zoned, and ioband cannot keep the order of writes to its zones",
-	     table->device);
 	dm_put_device(ti, target->dev);
-	return -EINVAL;
-}
-
-/* For a valid table: report a feature of the device below that the target does not offer. */
-static void say_what_is_left_out(const struct ioband_target *target)
-{
-	if (target->dev->dax_dev)
-		DMINFO("device '%s': DAX is not offered above: it makes no bios to share by",
-		       target->dev->name);
+	return ioband_args_fail(error, -EINVAL,
+				"device '%.64s': is zoned, and ioband cannot keep the order of writes to its zones",
+				table->device);
 }
 
 static void set_capabilities(struct dm_target *ti)
@@ -103,15 +90,13 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 	if (ret)
 		return ret;
 	target = kzalloc(sizeof(*target), GFP_KERNEL);
-	if (!target) {
-		fail(error, "no memory for a target");
-		return -ENOMEM;
-	}
+	if (!target)
+		return ioband_args_fail(error, -ENOMEM, "no memory for a target");
 	target->ti = ti;
 	target->settings = table.settings;
 	ret = ioband_worker_init_target(target);
 	if (ret) {
-		fail(error, "no memory for a worker");
+		ret = ioband_args_fail(error, ret, "no memory for a worker");
 		goto free;
 	}
 	ret = open_device(target, &table, error);
@@ -122,7 +107,9 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 		goto put;
 	ti->private = target;
 	set_capabilities(ti);
-	say_what_is_left_out(target);
+	if (target->dev->dax_dev)
+		DMINFO("device '%s': DAX is not offered above: it makes no bios to share by",
+		       target->dev->name);
 	return 0;
 
 put:

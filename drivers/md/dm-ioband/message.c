@@ -153,10 +153,7 @@ static bool write_group(struct page_writer *page, void *entry)
 		cgroup_path(group_cgroup(group), page->path, PATH_MAX);
 		line_add_path(page, page->path);
 	}
-	ioband_limits_rates(group, IOBAND_MSG_MAX, &limits.max);
-	ioband_limits_rates(group, IOBAND_MSG_MIN, &limits.min);
-	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		limits.latency_us[dir] = ioband_limits_latency(group, dir);
+	ioband_limits_get(group, &limits);
 	line_add_limits(page, &limits);
 	return line_end(page);
 }

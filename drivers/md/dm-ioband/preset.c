@@ -156,11 +156,6 @@ static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
 	preset_dealloc(preset);
 }
 
-static bool says_nothing(const struct ioband_config *config)
-{
-	return !config->weight && !ioband_config_has_limits(config);
-}
-
 /* Under the pool's reap mutex; takes its lock. */
 static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset,
 			  const struct ioband_message *message)
@@ -190,17 +185,14 @@ static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset
 
 static int check_new(const struct ioband_pool *pool, const char *path, struct ioband_error *error)
 {
-	if (level_of(path) > IOBAND_NESTING_MAX) {
-		snprintf(error->text, sizeof(error->text), "preset of 'cgroup:%.64s': %s", path,
-			 IOBAND_TOO_DEEP);
-		return -ENOENT;
-	}
+	if (level_of(path) > IOBAND_NESTING_MAX)
+		return ioband_args_fail(error, -ENOENT, "preset of 'cgroup:%.64s': %s", path,
+					IOBAND_TOO_DEEP);
 	if (pool->nr_presets < IOBAND_PRESETS_MAX)
 		return 0;
-	snprintf(error->text, sizeof(error->text),
-		 "preset of 'cgroup:%.64s': the pool has %u already; take others back, with default",
-		 path, IOBAND_PRESETS_MAX);
-	return -ENOMEM;
+	return ioband_args_fail(error, -ENOMEM,
+				"preset of 'cgroup:%.64s': the pool has %u already; take others back, with default",
+				path, IOBAND_PRESETS_MAX);
 }
 
 /* Under the pool's reap mutex; may sleep. */
@@ -219,12 +211,10 @@ static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 			return ret;
 		preset = preset_new(pool, scope, path);
 	}
-	if (!preset) {
-		snprintf(error->text, sizeof(error->text), "no memory for a preset");
-		return -ENOMEM;
-	}
+	if (!preset)
+		return ioband_args_fail(error, -ENOMEM, "no memory for a preset");
 	preset_change(pool, preset, message);
-	if (says_nothing(&preset->config))
+	if (!preset->config.weight && !ioband_config_has_limits(&preset->config))
 		preset_drop(pool, preset);
 	return 0;
 }

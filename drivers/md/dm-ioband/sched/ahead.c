@@ -4,19 +4,18 @@
  * Pure, see core.h.  slice.c calls it, under the pool's lock.
  *
  * A run is a stream of sequential reads (stream.c).  Each run has the device for a slice, least
- * served first, and thus in turn.  Meanwhile the disk has read ahead for it.  If the disk still
- * has this data at the next slice of the run, the slice begins without a seek.  But the disk has
- * memory for a limited number of streams, and drops the least recently used one.  With one more
- * run, in turn, it always drops the run that is next.  Each slice begins with a seek, and its
- * last 10 ms or so were in vain.
+ * served first, and thus in turn.  If the disk still has the data that it has read ahead at the
+ * next slice of the run, the slice begins without a seek.  But the disk has memory for a limited
+ * number of streams, and drops the least recently used one.  With one more run, in turn, it always
+ * drops the run that is next: each slice begins with a seek, and its last 10 ms or so were in vain.
  *
- * This can be measured: the first read of such a slice takes longer than the second one, by a
- * seek.  Then the runs go to and fro, for as many slices as there are runs.  The next run is the
- * last holder of the device.  Only runs count that have less than half a slice more service
- * than the least served, as all runs have that are still to be served in this round.  If all
- * these slices begin warm, the runs go in turn again.  If hardly any does, the order is of no
- * use, because other leaves make the disk drop all runs.  They go in turn then, too, and the
- * next attempt is after eight rounds.
+ * This can be measured: the first read of such a slice takes longer than the second one, by a seek.
+ * Then the runs go to and fro, for as many slices as there are runs.  The next run is the last
+ * holder of the device.  Only runs count that have less than half a slice more service than the
+ * least served, as all runs have that are still to be served in this round.  If all these slices
+ * begin warm, the runs go in turn again.  If hardly any does, the order is of no use, because other
+ * leaves make the disk drop all runs.  They go in turn then, too, and the next attempt is after
+ * eight rounds.
  *
  *	A disk with memory for 4, and runs a to e of a group that alternates with another.
  *
@@ -24,9 +23,9 @@
  *	to and fro:	a b c d e e d c b a a b c d e		one in five: a, e, a
  *
  * No run gets more service by this.  With equal weights, a run waits for two rounds at most,
- * instead of one.  Other leaves of the group precede the runs, once in each round, as without
- * this.  A run that was idle since its last slice says nothing about the memory of the disk, and
- * its place does not change.
+ * instead of one.  Other leaves of the group precede the runs, once in each round, as without this.
+ * A run that was idle since its last slice says nothing about the memory of the disk, and its place
+ * does not change.
  */
 #include "ahead.h"
 

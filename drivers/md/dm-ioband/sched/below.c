@@ -5,13 +5,13 @@
  *
  * A policy below ioband may delay the bios of one group: io.max of the disk below, or one slow disk
  * of a volume over two.  The delayed bios count as in flight.  The group always has more of them
- * queued, and is served least.  So it gets each slot that becomes free, until it has nearly all.
+ * queued, and is served least, so it gets each slot that becomes free, until it has nearly all.
  * Other groups wait although the device is idle.
  *
- *	1 ms for each I/O, 64 at once; limit 64; io.max holds a to 10 reads a second.
- *	a has 63 or 64 in flight, and each of them takes 6 s.  When one completes, the next
- *	bio of b may be dispatched, and the slot is a's again 1 ms later: b has 10 reads a
- *	second, of 64000 that the device has left.
+ *	1 ms for each I/O, 64 at once; limit 64; io.max holds a to 10 reads a second.  a has 63 or
+ *	64 in flight, and each of them takes 6 s.  When one completes, the next bio of b may be
+ *	dispatched, and the slot is a's again 1 ms later: b has 10 reads a second, of 64000 that the
+ *	device has left.
  *
  * Bios at the device for one leaf must not count against others for much longer than the device
  * takes for others.  A *flow* is the bios of a leaf in one direction.  A *trip* of a flow ends when
@@ -22,28 +22,28 @@
  *
  * On a device that serves bios in the order of arrival, the count moves by 3 at most during a trip:
  * a trip lasts for two bios, one after the other, and the trip of another flow for one.  That is
- * true at each depth, for each size, for each weight, and however irregular the device is.  If the
- * device stalls, or if a policy below delays all groups alike, no trip ends, and the count stands
- * still.  Nothing is tried: no flow has less for the sake of a measurement.
+ * true at each depth, size and weight, and however irregular the device is.  If the device stalls,
+ * or if a policy below delays all groups alike, no trip ends, and the count stands still.  Nothing
+ * is tried: no flow has less for the sake of a measurement.
  *
  * A flow is slow if IOBAND_BELOW_FEW or more are counted during each of its trips, and
  * IOBAND_BELOW_TRIPS in all, for IOBAND_BELOW_NS.  Slow flows with all bios in flight but one
  * (without discards and service for minima), at IOBAND_BELOW_LOOKS looks in a row, are *apart*.
- * Then they have an in-flight limit of their own, as large as the pool's, and their bios do not
- * count in the limit of the pool, nor do they make a minimum late.  Their rates do not fall: they
- * can have as many bios in flight as before.  So the pool has at most twice the limit in flight, or
- * one bio more for each flow.  After one trip with fewer than IOBAND_BELOW_FEW, the flow is like
- * others again.  The policy then has ended, or the other flows have.  Its lag is forgotten: it
- * comes from the policy.
+ * Then they have an in-flight limit of their own, as large as the pool's.  Their bios do not count
+ * in the limit of the pool, nor do they make a minimum late.  Their rates do not fall: they can
+ * have as many bios in flight as before.  So the pool has at most twice the limit in flight, or one
+ * bio more for each flow.  After one trip with fewer than IOBAND_BELOW_FEW, the flow is like others
+ * again: the policy has ended, or the other flows have.  Its lag is forgotten, as it comes from the
+ * policy.
  *
- *	as above, limit 4: a has 4 in flight.  When one completes, b has the slot for 1 ms; 5
- *	trips of b are counted during a trip of a, which takes 500 ms.  After 2 s a is apart,
- *	and b has the limit alone, which grows to 64: 64000 reads a second; a has 10 as before.
- *	Without io.max, the 5 bios complete within 2 ms, during one or two trips of b.
+ *	as above, limit 4: a has 4 in flight.  When one completes, b has the slot for 1 ms; 5 trips
+ *	of b are counted during a trip of a, which takes 500 ms.  After 2 s a is apart, and b has
+ *	the limit alone, which grows to 64: 64000 reads a second; a has 10 as before.  Without
+ *	io.max, the 5 bios complete within 2 ms, during one or two trips of b.
  *
  * Nothing tells the flow from others while no bio of these can go to the device.  So if no bio has
- * completed for IOBAND_BELOW_SILENT_NS, one leaf with none in flight may have one beyond the limit.
- * The next leaf may when that has completed.  A stall of the device costs one bio.
+ * completed for IOBAND_BELOW_SILENT_NS, one leaf with none in flight may have one beyond the limit,
+ * and the next leaf when that has completed.  A stall of the device costs one bio.
  *
  *	limit 64; one disk of a volume hangs, and has 64 bios of a.  After 50 ms b may have one bio.
  *	After 16 of these, and 500 ms, a is apart.
@@ -62,8 +62,8 @@
  * A mild policy is not found: then the search for the limit finds that one or two bios in flight
  * are as good as many, and the bios of both flows take as long.  A disk with a head, without
  * slices, starves some bios for others: there a flow may be apart for a while.  With slices, the
- * slice bounds what one leaf can take from others.  While a device of the pool hangs,
- * sched/stall.c decides which bios count.
+ * slice bounds what one leaf can take from others.  While a device of the pool hangs, sched/stall.c
+ * decides which bios count.
  */
 #include "below.h"
 

@@ -13,13 +13,13 @@
  * While one is in flight, they serve less.  The difference is the cost of the discard:
  *
  *	Reads of 4 KiB get 40 MB/s without discards.  A split takes 2 ms, in which the device would
- *	have served 80 KB, and serves one read.  The split costs 76 KB, and has taken 1.9 ms.
- *	A device that serves its reads beside the split loses nothing.  The split costs nothing.
+ *	have served 80 KB, and serves one read.  The split costs 76 KB, and has taken 1.9 ms.  A
+ *	device that serves its reads beside the split loses nothing.  The split costs nothing.
  *
- * The charge is known when the split has completed, and is a debt of the group that issued it.  It
- * is in the unit of the pool's measure; with slices, device time is charged as it passes.  The rate
- * is that of the last tenth of a second.  So it is that of the present load: the rate of large
- * reads would be too much for a group beside a reader of small ones.
+ * The charge is known when the split has completed, and is a debt of the group that issued it, in
+ * the unit of the pool's measure; with slices, device time is charged as it passes.  The rate is
+ * that of the last tenth of a second, of the present load: the rate of large reads would be too
+ * much for a group beside a reader of small ones.
  *
  * Debts have an effect where groups wait for each other.  A reader with one bio in flight leaves
  * most of the in-flight limit free, and suffers from every discard all the same.  So a discard is
@@ -36,7 +36,7 @@
  *	1 GiB in 4 s: 1 MiB takes 3.9 ms, 512 KiB 1.95 ms.  Splits have 512 KiB.
  *
  * A discard of any size may take the device some time.  Then halving costs much and gains little.
- * So the size is halved only if that makes splits take 3/4 of the time or less.  The size doubles,
+ * So the size is halved only if that makes splits take 3/4 of the time or less, and it doubles,
  * whatever a split takes, if half of it takes 7/8 or more:
  *
  *	10 ms, and 1 ms for each 64 MiB: 1 MiB takes 10.0 ms, and so does 512 KiB.  1 GiB would take

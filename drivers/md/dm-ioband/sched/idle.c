@@ -8,11 +8,11 @@
  * leave the device to others as soon as these want it.  So an entity may be in the idle class
  * instead of having a weight.
  *
- * The children of a node in the idle class yield to its other children, the usual ones.  They do so
- * while one of these has a bio that may be dispatched, a bio in flight, or an anticipated leaf.
- * They yield like an entity that its maximum blocks: the nodes above do not count their bios, and
- * no other rule has to know of them.  A usual child that its own maximum blocks does not count: the
- * device would be idle for it.
+ * The children of a node in the idle class yield to its other children, the usual ones, while one
+ * of these has a bio that may be dispatched, a bio in flight, or an anticipated leaf.  They yield
+ * like an entity that its maximum blocks: the nodes above do not count their bios, and no other
+ * rule has to know of them.  A usual child that its own maximum blocks does not count: the device
+ * would be idle for it.
  *
  *	a (weight 100) reads one bio at a time, b is in the idle class and has 32 queued.
  *
@@ -31,8 +31,8 @@
  * children, or a second, the class is served until one bio of it is dispatched.  That takes one
  * round at most: the first child of the class is at the virtual time of the node by then.
  *
- *	200 bios of a for one of b: half a per cent, at any weight of a.  With slices, only
- *	the second counts: each bio of b costs two seeks, or 16 ms.
+ *	200 bios of a for one of b: half a per cent, at any weight of a.  With slices, only the
+ *	second counts: each bio of b costs two seeks, or 16 ms.
  *
  * Bios on which other tasks depend are dispatched at once, as for any entity, except reads of
  * metadata by a task for itself, outside a transaction.  A maximum applies as to any entity.  A

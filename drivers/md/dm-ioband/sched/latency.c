@@ -5,38 +5,36 @@
  *
  * An entity of the tree may have a latency target: the mean time of its reads from arrival to
  * completion.  While the mean is above the target, the entity is late, and other leaves are held
- * back.  All their I/O has to pass one token bucket, the throttle (sched/bucket.c), at a rate
- * that adapts by itself.
+ * back: all their I/O has to pass one token bucket, the throttle (sched/bucket.c), at a rate that
+ * adapts by itself.  An entity may have another target for its awaited writes: synchronous writes,
+ * for which a task waits, and flushes, but not writeback.  Everything here applies to these as to
+ * reads, except the target of the root.
  *
- * An entity may have another target for its awaited writes: synchronous writes, for which a task
- * waits, and flushes, but not writeback.  Everything here applies to these as to reads, except
- * the target of the root.
+ * The throttle is a rate, not a bound on bios in flight, because a read is often late for another
+ * reason.  A drive writes to its medium for long after the writes are complete.  One write at a
+ * time, each as soon as possible, then delays a read as much as 64.  A lower rate also has fewer
+ * bios in flight.
  *
- * The throttle is a rate, not a bound on bios in flight, because a read is often late for
- * another reason.  A drive writes to its medium for long after the writes are complete.  One
- * write at a time, each as soon as possible, then delays a read as much as 64.  A lower rate
- * also has fewer bios in flight.
- *
- * The throttle begins with the present rate of the leaves to hold back.  Each evaluation changes
- * it by an eighth at most, for the target that is missed by the largest factor:
+ * The throttle begins with the present rate of the leaves to hold back.  Each evaluation changes it
+ * by an eighth at most, for the target that is missed by the largest factor:
  *
  *	rate += rate / 8 * (target - mean) / max(target, mean)
  *
  *	mean twice the target: 15/16 of the rate;  half of it: 17/16;  on target: as it is
  *
- * An evaluation takes IOBAND_LOOK_READS reads, and twice their mean latency: it must see the
- * effect of the last step before the next one.  A throttle that holds no leaf any more ends.
+ * An evaluation takes IOBAND_LOOK_READS reads, and twice their mean latency: it must see the effect
+ * of the last step before the next one.  A throttle that holds no leaf any more ends.
  *
  * A latency target must not take the share of other entities.  So the throttle holds only leaves
- * with more service, by weight, than the late entity.  With any target, the others get as much
- * as if both were always backlogged.  Leaves that follow a held one in the order have still more
- * service, and wait too.
+ * with more service, by weight, than the late entity: with any target, the others get as much as if
+ * both were always backlogged.  Leaves that follow a held one in the order have still more service,
+ * and wait too.
  *
- *	reads of a, one at a time, 4 KiB each: 4 MB/s.  Target 1 us, which no device keeps;
- *	weights 100 and 200: b gets 8 MB/s.  Without a target b gets all the rest.
+ *	reads of a, one at a time, 4 KiB each: 4 MB/s.  Target 1 us, which no device keeps; weights
+ *	100 and 200: b gets 8 MB/s.  Without a target b gets all the rest.
  *
- * Beside an entity with few reads, this share is next to nothing, for a target that may be out
- * of reach.  So the others always get a sixteenth of their rate when the throttle began.
+ * Beside an entity with few reads, this share is next to nothing, for a target that may be out of
+ * reach.  So the others always get a sixteenth of their rate when the throttle began.
  *
  * If several entities are late, the throttle is for the target that is missed by the largest
  * factor, and holds the other entities.  In the end all are late by the same factor.
@@ -46,8 +44,8 @@
  * However late the reads, all writes together get at least a sixteenth of their rate.
  *
  * Among leaves that the throttle holds, weights decide, as anywhere.  Bios out of turn are
- * dispatched, and advance the bucket.  Bios for a minimum (sched/min.c) are dispatched, too.  A
- * maximum (sched/max.c) makes no entity late: reads below a maximum do not count above it.  An
+ * dispatched, and advance the bucket; so are bios for a minimum (sched/min.c).  A maximum
+ * (sched/max.c) makes no entity late: reads below a maximum do not count above it, and an
  * evaluation is discarded if a maximum held the reads back.  The same applies to the idle class
  * (sched/idle.c).
  */

@@ -3,13 +3,12 @@
  * dm-ioband: maxima.
  * Pure, see core.h.  core.c and the target call it, under the pool's lock.
  *
- * An entity of the tree, a group or the bios of a group itself, may have a maximum: bytes a
- * second, bios a second or both, for reads, for writes or for both.  It applies to all bios at
- * or below the entity.
+ * An entity of the tree, a group or the bios of a group itself, may have a maximum: bytes a second,
+ * bios a second or both, for reads, for writes or for both, of all bios at or below it.
  *
  * Each bound is a token bucket, kept as the time at which its I/O is paid for (sched/bucket.c).
- * The test precedes the dispatch of a bio, and the charge follows it.  So a bio of any size can
- * be dispatched, and the excess is one bio at most.  A bucket that is behind the time is set to
+ * The test precedes the dispatch of a bio, and the charge follows it.  So a bio of any size can be
+ * dispatched, and the excess is one bio at most.  A bucket that is behind the time is set to
  * slack_ns before it: a shorter delay is made up, and no entity saves tokens.  In any time T, at
  * most rate * (T + slack) and one bio are dispatched.
  *
@@ -17,24 +16,22 @@
  *	ms.  A timer is set, and fires at 100.2; the bucket shows 200, and not 200.2.
  *
  * With slices, other leaves have the device for one slice, or for several in a row.  This is no
- * reason for less than the maximum.  So the time in which the entity was active and not blocked
- * is made up as well.  All of this I/O may be dispatched at once.  A second that begins with one
- * slice and ends with another would then exceed the maximum.
+ * reason for less than the maximum, so the time in which the entity was active and not blocked is
+ * made up as well.  All of this I/O may be dispatched at once.  A second that begins with one slice
+ * and ends with another would then exceed the maximum.  Hence the trail: with slices, a bio waits
+ * until one second after the I/O that precedes it by a second's worth.  So in any second at most
+ * rate * 33/32 and one bio are dispatched.  An entity that was blocked by the trail has nothing to
+ * make up, and continues evenly.  Otherwise a burst would recur after a second, and so on.
  *
- * Hence the trail: with slices, a bio waits until one second after the I/O that precedes it by a
- * second's worth.  So in any second at most rate * 33/32 and one bio are dispatched.  An entity
- * that was blocked by the trail has nothing to make up, and continues evenly.  Otherwise a burst
- * would recur after a second, and so on.
+ *	4 MiB/s, splits of 256 KiB, 62 ms each; others have the device for 150 ms, again and again.
+ *	Two or three splits are dispatched between; with 62 ms made up it would be two, and more
+ *	than 1 MiB/s would be lost.
  *
- *	4 MiB/s, splits of 256 KiB, 62 ms each; others have the device for 150 ms, again and
- *	again.  Two or three splits are dispatched between; with 62 ms made up it would be
- *	two, and more than 1 MiB/s would be lost.
- *
- * An entity beyond its maximum is blocked in that direction.  The counters of the entities above
- * do not include its queued bios of a blocked direction.  Without other bios, it is not among
- * the live children.  So it does not delay its siblings, and no search visits it in vain.  A
- * block costs the same for one queued bio as for a thousand leaves.  When the time of the bucket
- * is over, the bios are counted again, and weights decide below a maximum as anywhere.
+ * An entity beyond its maximum is blocked in that direction.  The counters of the entities above do
+ * not include its queued bios of a blocked direction.  Without other bios, it is not among the live
+ * children: it does not delay its siblings, and no search visits it in vain.  A block costs the
+ * same for one queued bio as for a thousand leaves.  When the time of the bucket is over, the bios
+ * are counted again, and weights decide below a maximum as anywhere.
  *
  * Bios out of turn (ioband_core_admit_now()) advance the bucket too, and are paid for later.
  */

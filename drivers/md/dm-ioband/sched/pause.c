@@ -5,35 +5,33 @@
  *
  * Dirty throttling makes tasks sleep while too many pages are dirty, and their flusher then has
  * nothing to write for a moment.  If other groups got the share of that moment, two groups at 2:1
- * would end up as equals.  The group with the larger share has fewer dirty pages left.  The kernel
- * would make that last: it lets a task dirty as fast as its pages were lately written back.
+ * would end up as equals: the group with the larger share has fewer dirty pages left.  The kernel
+ * would make that last, as it lets a task dirty as fast as its pages were lately written back.
  *
  * While no task in the pool waits for its own I/O (core_is_async()), there are two remedies.
- * First, a leaf with writeback only keeps the service that it missed in a pause
- * (IOBAND_PAUSE_LAG), and is served first after it.
+ * First, a leaf with writeback only keeps the service that it missed in a pause (IOBAND_PAUSE_LAG),
+ * and is served first after it.  But it may never use that lag.  So, second, it is anticipated like
+ * a reader, but for the length of such a sleep (IOBAND_PAUSE_WAIT_NS), and all leaves with more
+ * service wait.  The device is idle then, apart from its cache.
  *
- * But it may never use that lag.  So, second, it is anticipated like a reader, but for the
- * length of such a sleep (IOBAND_PAUSE_WAIT_NS), and all leaves with more service wait.  The
- * device is idle then, apart from its cache.
+ *	a and b at 2:1, 46 and 23 MB/s; a sleeps for 100 ms.  If b had the device meanwhile, 7 MB,
+ *	it would be 1.5:1 in the second around it, and more than 2:1 until a has that back; now it
+ *	is 2:1 throughout.
  *
- *	a and b at 2:1, 46 and 23 MB/s; a sleeps for 100 ms.  If b had the device meanwhile,
- *	7 MB, it would be 1.5:1 in the second around it, and more than 2:1 until a has that
- *	back; now it is 2:1 throughout.
+ * Both are for leaves that can use the service, and end when a task waits for its own I/O.  A leaf
+ * that lags by nearly IOBAND_PAUSE_LAG has not been able to use it, and is not anticipated.
+ * Neither is a leaf that is late again and again.  Until this is known, idling is bounded: it takes
+ * an eighth of the time at most (IOBAND_PATIENCE), with bursts of 600 ms.
  *
- * Both are for leaves that can use the service, and end when a task waits for its own I/O.  A
- * leaf that lags by nearly IOBAND_PAUSE_LAG has not been able to use it, and is not anticipated.
- * Neither is a leaf that is late again and again.  Until this is known, idling is bounded: it
- * takes an eighth of the time at most (IOBAND_PATIENCE), with bursts of 600 ms.
+ *	a and b at 2:1; a dirties 20 MB/s, and b all it may; the device could do 350.  The device
+ *	idles for a, and b is held back, until that has been 600 ms.  Then b is served in the pauses
+ *	of a.  After a tenth of a second a has missed 38 MB, and keeps that lag: it is no longer
+ *	anticipated.
  *
- *	a and b at 2:1; a dirties 20 MB/s, and b all it may; the device could do 350.  The
- *	device idles for a, and b is held back, until that has been 600 ms.  Then b is served
- *	in the pauses of a.  After a tenth of a second a has missed 38 MB, and keeps that
- *	lag: it is no longer anticipated.
- *
- * There is no such anticipation where groups would be charged for the time.  Nor is there any
- * beside a minimum, which may be due meanwhile, or below a maximum, which may be the reason for
- * the pause.  No entity waits for the idle class.  Below an entity with a minimum, a leaf that
- * pauses keeps nothing of the minimum.
+ * There is no such anticipation where groups would be charged for the time, beside a minimum, which
+ * may be due meanwhile, or below a maximum, which may be the reason for the pause.  No entity waits
+ * for the idle class.  Below an entity with a minimum, a leaf that pauses keeps nothing of the
+ * minimum.
  */
 #include "pause.h"
 

@@ -3,39 +3,37 @@
  * dm-ioband: devices that do not answer.
  * Pure, see core.h.  The target calls it (pool.c, state.c), under the pool's lock.
  *
- * A device is silent if it has bios in flight, and has completed none for IOBAND_SILENT_NS.
- * There are two reasons, which ask for opposite actions.
- *
- * The device hangs by itself: it is suspended, or its path is lost.  Its bios must not use up
- * the limit of the pool, or the other devices have nothing.  So they do not count.
- *
- * Or the disk below all devices stalls: its firmware collects garbage, or a bus is reset.
- * Then its bios must count.  Otherwise the same disk gets another limit's worth in each look,
- * until all queues are empty, and the highest weight waits behind all of that afterwards.
+ * A device is silent if it has bios in flight, and has completed none for IOBAND_SILENT_NS.  There
+ * are two reasons, which ask for opposite actions.  The device hangs by itself: it is suspended, or
+ * its path is lost.  Its bios must not use up the limit of the pool, or the other devices have
+ * nothing.  So they do not count.  Or the disk below all devices stalls: its firmware collects
+ * garbage, or a bus is reset.  Then its bios must count.  Otherwise the same disk gets another
+ * limit's worth in each look, until all queues are empty, and the highest weight waits behind all
+ * of that afterwards.
  *
  * Completions of other devices tell one from the other.  A device hangs if the pool goes on for
- * IOBAND_SILENT_NS without it.  After a silence of all devices, that time begins when the first
- * of them answers: the others are not far behind, if it was a stall.
+ * IOBAND_SILENT_NS without it.  After a silence of all devices, that time begins when the first of
+ * them answers: the others are not far behind, if it was a stall.
  *
  *	limit 32; volumes a and b of one disk have 20 and 12 in flight.
  *	the disk stalls for 5 s		nothing completes; 32 in flight all the time.
  *	a hangs, b does not		a's 20 count for 0.5 s; then b may have 32
  *
  * A device that hangs may have used up the limit, so that no other can complete anything.
- * Therefore the pool probes: the other devices may have one bio beyond the limit, all together.
- * If it completes, so may the next one, and after IOBAND_SILENT_NS the silent device is known
- * to hang.  If it does not, its device is soon silent too.  So a stall costs a bio for each
- * device that had none in flight when it began, at most.  With slices it is not the limit but
- * the slice that lets no other device go on: the pool probes while any device is silent.  A
- * discard lets no discard of another device go on, whatever the limit.  Then the silent device is
- * left alone as in a probe, but the limit of the others stays.
+ * Therefore the pool probes: the other devices may have one bio beyond the limit, all together.  If
+ * it completes, so may the next one, and after IOBAND_SILENT_NS the silent device is known to hang.
+ * If it does not, its device is soon silent too.  So a stall costs at most a bio for each device
+ * that had none in flight when it began.  With slices it is not the limit but the slice that lets
+ * no other device go on: the pool probes while any device is silent.  A discard lets no discard of
+ * another device go on, whatever the limit.  Then the silent device is left alone as in a probe,
+ * but the limit of the others stays.
  *
  *	limit 32; a hangs, and has 32 in flight; b has bios queued
  *	0.5 s	a is silent; b may have one bio, then the next one
  *	1.0 s	a hangs: its 32 do not count, and b may have 32
  *
- * Two devices of a pool on top of each other need that as well: bios of the upper one use up
- * the limit, and complete only after those of the lower one.
+ * Two devices of a pool on top of each other need that as well: bios of the upper one use up the
+ * limit, and complete only after those of the lower one.
  *
  * Bios for a device that hangs, or for a silent one while the pool probes, stay queued until it
  * completes one.  Only bios out of turn are dispatched.

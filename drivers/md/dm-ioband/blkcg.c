@@ -13,8 +13,6 @@
  */
 #include "blkcg.h"
 
-#include "io.h"
-
 #include <linux/backing-dev.h>
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>

@@ -13,7 +13,6 @@
  */
 #include "flush.h"
 
-#include "io.h"
 #include "submit.h"
 
 void ioband_flush_init_target(struct ioband_target *target)

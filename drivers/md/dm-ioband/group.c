@@ -28,7 +28,6 @@
 
 #include "blkcg.h"
 #include "debt.h"
-#include "io.h"
 #include "limits.h"
 #include "preset.h"
 #include "stats.h"

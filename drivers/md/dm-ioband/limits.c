@@ -7,7 +7,6 @@
  */
 #include "limits.h"
 
-#include "io.h"
 #include "sched/tree.h"
 
 #include <linux/atomic.h>

@@ -8,7 +8,6 @@
 #include "message.h"
 
 #include "group.h"
-#include "io.h"
 #include "limits.h"
 #include "pool.h"
 #include "preset.h"

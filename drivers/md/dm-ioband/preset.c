@@ -15,7 +15,6 @@
 #include "preset.h"
 
 #include "blkcg.h"
-#include "io.h"
 
 #include <linux/build_bug.h>
 #include <linux/cgroup.h>

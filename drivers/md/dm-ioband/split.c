@@ -23,8 +23,6 @@
  */
 #include "split.h"
 
-#include "io.h"
-
 #include <linux/blk-crypto.h>
 
 /* The size of the data units of inline encryption, bytes; 0: the bio or the kernel has none. */

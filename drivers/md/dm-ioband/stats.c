@@ -27,7 +27,6 @@
  */
 #include "stats.h"
 
-#include "io.h"
 #include "limits.h"
 
 #include <linux/atomic.h>

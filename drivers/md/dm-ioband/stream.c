@@ -31,8 +31,6 @@
  */
 #include "stream.h"
 
-#include "io.h"
-
 #include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/ioprio.h>

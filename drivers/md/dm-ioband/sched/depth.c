@@ -120,7 +120,6 @@
 
 #include <linux/kernel.h>
 #include <linux/math64.h>
-#include <linux/minmax.h>
 #include <linux/time64.h>
 
 /*

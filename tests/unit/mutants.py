@@ -110,11 +110,6 @@ CORE = [
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
     Mutant(
-        "still-waiting",
-        "dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,\n			      dirs",
-        "IOBAND_LEAF_INFLIGHT, dirs",
-    ),
-    Mutant(
         "urgent-not-expired",
         "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {",
         "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {",
@@ -123,11 +118,6 @@ CORE = [
         "urgent-ends-waiting",
         "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {\n		leaf->only",
         "	{\n		leaf->only",
-    ),
-    Mutant(
-        "withdrawn-idle",
-        "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
-        "IOBAND_LEAF_IDLE",
     ),
     Mutant("completed-stays", "core->inflight_ios--;", ""),
     Mutant("completed-bytes-stay", "core->inflight_bytes -= bill->bytes;", ""),
@@ -149,6 +139,14 @@ CORE = [
 ]
 
 TREE = [
+    Mutant(
+        "still-waiting", "dirs ? IOBAND_LEAF_BACKLOGGED :\n", "false ? IOBAND_LEAF_BACKLOGGED :\n"
+    ),
+    Mutant(
+        "withdrawn-idle",
+        "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
+        "IOBAND_LEAF_IDLE",
+    ),
     Mutant("by-weight-below", "below ? BYPASS : reason", "reason"),
     Mutant(
         "by-weight-for-nothing",

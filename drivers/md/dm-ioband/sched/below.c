@@ -158,8 +158,7 @@ static void leaf_update(struct ioband_core *core, struct ioband_leaf *leaf)
 		return;
 	if (leaf->state != IOBAND_LEAF_BACKLOGGED)
 		ioband_tree_catch_up(&leaf->ent, 0);
-	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
-			      dirs);
+	ioband_tree_show(core, leaf, dirs);
 }
 
 /*

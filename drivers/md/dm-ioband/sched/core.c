@@ -222,13 +222,6 @@ static u8 leaf_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8
 	return likely(!leaf->apart_dirs) ? dirs : ioband_below_open(core, leaf, dirs);
 }
 
-/* A leaf has queued bios in these directions, or none and some in flight. */
-static void leaf_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
-{
-	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
-			      dirs);
-}
-
 /* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
@@ -314,7 +307,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	}
 	if (!ioband_core_has_waiting(core))
 		core->held_since_ns = now_ns;
-	leaf_show(core, leaf, dirs);
+	ioband_tree_show(core, leaf, dirs);
 }
 
 /* ---- questions and reports of the caller ---------------------------------- */
@@ -507,7 +500,7 @@ bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		flow_count_min(core, leaf, bill->dir, 1);
 	else if (unlikely(leaf->flows[bill->dir].min_ios) && core->min_is_kept)
 		core->masked_ios = max(core->masked_ios, core->min_ios);
-	leaf_show(core, leaf, leaf_open(core, leaf, dirs));
+	ioband_tree_show(core, leaf, leaf_open(core, leaf, dirs));
 	return for_min;
 }
 
@@ -540,12 +533,7 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 		leaf->full_dirs &= dirs;	/* the next completion shows the rest */
 		return;
 	}
-	dirs = leaf_open(core, leaf, dirs);
-	if (dirs)
-		ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, dirs);
-	else
-		ioband_tree_set_state(core, leaf,
-				      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, 0);
+	ioband_tree_show(core, leaf, leaf_open(core, leaf, dirs));
 }
 
 /*

@@ -385,6 +385,13 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		core->hooks->idle_changed(core, &leaf->ent);
 }
 
+/* A leaf has queued bios in these directions, or none. */
+void ioband_tree_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
+{
+	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED :
+			      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, dirs);
+}
+
 /* The reason for a dispatch, at one level of the tree. */
 enum reason {
 	BY_WEIGHT,	/* the entity is the least served */

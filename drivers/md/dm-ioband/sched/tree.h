@@ -217,6 +217,7 @@ bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag);
 void ioband_tree_forget_lag(struct ioband_leaf *leaf);
 void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 			   enum ioband_leaf_state state, u8 dirs);
+void ioband_tree_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs);
 void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass);
 void ioband_tree_set_holder(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 

@@ -299,26 +299,22 @@ free:
  */
 static struct ioband_group *get_cgroup(struct ioband_scope *scope, struct cgroup_subsys_state *css)
 {
-	struct cgroup_subsys_state *above, *missing;
-	struct ioband_group *group, *child;
-
 	for (;;) {
-		missing = NULL;
-		group = scope->group;
-		for (above = css; above->parent; above = above->parent) {
-			struct ioband_key key = css_key(above);
+		struct cgroup_subsys_state *above, *missing = NULL;
+		struct ioband_group *group = NULL;
+		struct ioband_key key;
 
+		for (above = css; above->parent && !group; above = above->parent) {
+			key = css_key(above);
 			group = ioband_group_find(scope, &key);
-			if (group)
-				break;
-			missing = above;
-			group = scope->group;
+			if (!group)
+				missing = above;
 		}
+		group = group ?: scope->group;
 		if (!missing || css_is_dying(missing))
 			return group;
-		child = group_create(scope, group, &(struct ioband_key) {
-			IOBAND_KIND_CGROUP, missing->id, missing }, css);
-		if (!child)
+		key = css_key(missing);
+		if (!group_create(scope, group, &key, css))
 			return group;
 	}
 }

@@ -420,14 +420,15 @@ static void add_inflight(int inflight[IOBAND_NR_OPS], const struct ioband_stats 
 /* Sum of the pins; exact only once no task can raise it. */
 static int stats_pins(const struct ioband_stats *stats)
 {
-	int inflight[IOBAND_NR_OPS] = {};
-	int cpu, op, pins = 0;
+	int cpu, pins = 0;
 
-	add_inflight(inflight, stats);
-	for (op = 0; op < IOBAND_NR_OPS; op++)
-		pins += inflight[op];
-	for_each_possible_cpu(cpu)
-		pins += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->users);
+	for_each_possible_cpu(cpu) {
+		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
+
+		pins += READ_ONCE(part->users);
+		for (int op = 0; op < IOBAND_NR_OPS; op++)
+			pins += READ_ONCE(part->inflight[op]) + READ_ONCE(part->open[op]);
+	}
 	/* Pairs with those of ioband_stats_unpin*(): at zero all accesses are done. */
 	smp_mb();
 	return pins;
@@ -526,17 +527,6 @@ void ioband_stats_retire(struct ioband_group *group)
 	group->retired = rcu_replace_pointer(group->stats, NULL, lockdep_is_held(&pool->lock));
 }
 
-/* Return: the totals of a group's retired counters, made if necessary; NULL without memory. */
-static struct ioband_counters *find_totals(struct ioband_group *group)
-{
-	if (group->totals)
-		return group->totals;
-	group->totals = kcalloc(IOBAND_NR_OPS, sizeof(*group->totals), GFP_KERNEL);
-	if (group->totals)
-		atomic_long_inc(&nr_totals);
-	return group->totals;
-}
-
 /*
  * Free counters that were retired at least a grace period ago, and keep their sums.  Under the
  * pool's reap mutex; may sleep.  Return: false if bios still use them, or without memory for the
@@ -549,8 +539,12 @@ bool ioband_stats_reap(struct ioband_group *group)
 		return true;
 	if (stats_pins(group->retired))
 		return false;
-	if (!find_totals(group))
-		return false;
+	if (!group->totals) {
+		group->totals = kcalloc(IOBAND_NR_OPS, sizeof(*group->totals), GFP_KERNEL);
+		if (!group->totals)
+			return false;
+		atomic_long_inc(&nr_totals);
+	}
 	add_stats(group->totals, group->retired);
 	take_back(group, group->retired);
 	group->retired = NULL;

@@ -18,11 +18,16 @@ static inline bool ioband_blkcg_is_direct(const struct bio *bio)
 	       bio->bi_opf & REQ_ATOMIC;
 }
 
+/* Does a bio belong to the current task? */
+static inline bool ioband_blkcg_is_of_task(const struct bio *bio)
+{
+	return !(current->flags & PF_KTHREAD) && ioband_blkcg_is_direct(bio);
+}
+
 /* Does a bio belong to the current task, or count as such, so that it needs no detour? */
 static inline bool ioband_blkcg_is_known(enum ioband_mode mode, const struct bio *bio)
 {
-	return !ioband_mode_is_cgroup(mode) ||
-	       (!(current->flags & PF_KTHREAD) && ioband_blkcg_is_direct(bio));
+	return !ioband_mode_is_cgroup(mode) || ioband_blkcg_is_of_task(bio);
 }
 
 /* Deepest nesting of groups: a user that may make cgroups must not lengthen the paths of others. */

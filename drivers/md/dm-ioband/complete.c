@@ -63,7 +63,7 @@ static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
 }
 
 /**
- * ioband_complete() - account for a completed bio
+ * ioband_complete() - account for a completed bio, unless it was dispatched in the open state
  * @io: per-bio data; not accounted any more on return
  *
  * Context: Any.
@@ -72,10 +72,8 @@ void ioband_complete(struct ioband_io *io)
 {
 	const u64 now_ns = ktime_get_ns();
 
-	ioband_stats_completed(io, now_ns);
-	if (likely(io->open))
-		ioband_stats_unpin_open(io->stats, io->op);
-	else if (!io->shared || complete_shared(io, now_ns))
+	ioband_stats_count(io->stats, io->op, io->bytes, now_ns - io->start_ns);
+	if (!io->shared || complete_shared(io, now_ns))
 		ioband_stats_unpin_io(io->stats, io->op);
 	io->group = NULL;
 }

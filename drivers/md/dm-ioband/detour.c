@@ -74,7 +74,7 @@ static void detour_submit_bio(struct bio *bio)
 		bio->bi_opf |= REQ_ATOMIC;
 	/* The bio keeps its cgroup: it has one now. */
 	bio_set_dev(bio, io->target->dev->bdev);
-	if (ioband_enter_known(io->target, io, bio) == DM_MAPIO_REMAPPED)
+	if (ioband_enter(io->target, io, bio, false) == DM_MAPIO_REMAPPED)
 		submit_bio_noacct(bio);
 }
 

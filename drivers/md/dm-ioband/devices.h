@@ -37,6 +37,8 @@ struct ioband_member {
 	dev_t devno;
 	unsigned int refs;		/* targets of its tables; under the registry's mutex */
 	enum ioband_mode mode;		/* written under the pool's lock */
+	/* &ioband_scope.recent for submitters' cgroups; NULL in other modes; written with @mode */
+	struct ioband_group __rcu **recent;
 	struct ioband_stall_dev stall_dev;
 	/* device time of bios without data */
 	struct ioband_discard discard[IOBAND_NR_NO_DATA];
@@ -57,6 +59,7 @@ struct ioband_target {
 	struct dm_target *ti;
 	struct dm_dev *dev;		/* the device below */
 	sector_t start;			/* first sector on it */
+	sector_t shift;		/* sector on it less sector of the mapped device; may be negative */
 	struct ioband_pool *pool;
 	struct ioband_member *member;
 	struct ioband_settings settings;	/* of the table, adopted at the first resume */

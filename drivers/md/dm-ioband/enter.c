@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: arrival of bios, and the lockless path of the open state.
+ * dm-ioband: arrival of bios that do not take the lockless path (open.h).
  */
 #include "enter.h"
 
@@ -10,43 +10,17 @@
 #include "flush.h"
 #include "group.h"
 #include "io.h"
+#include "open.h"
 #include "split.h"
 #include "state.h"
 #include "stats.h"
 #include "throttle.h"
 
-/* Dispatch the bio without the lock, if the group is open.  Under RCU-sched. */
-static bool pass_open(struct ioband_io *io, struct ioband_group *group)
-{
-	struct ioband_stats *stats;
-
-	if (!READ_ONCE(group->open))
-		return false;
-	stats = rcu_dereference_sched(group->stats);
-	if (unlikely(!stats))
-		return false;
-	ioband_stats_pin_open(stats, io->op);
-	io->group = group;
-	io->stats = stats;
-	io->open = true;
-	return true;
-}
-
-/* The group of a cgroup, if it was active recently.  Under RCU-sched. */
-static struct ioband_group *find_recent_css(struct ioband_scope *scope,
-					    const struct cgroup_subsys_state *css)
-{
-	struct ioband_group *group =
-		rcu_dereference_sched(scope->recent[ioband_recent_slot(css->id)]);
-
-	return likely(group && group->key.object == css) ? group : NULL;
-}
-
 /* The group of a cgroup, or NULL.  Under RCU-sched. */
 static __always_inline struct ioband_group *find_group_of_css(struct ioband_scope *scope,
 							      struct cgroup_subsys_state *css)
 {
-	struct ioband_group *group = find_recent_css(scope, css);
+	struct ioband_group *group = ioband_open_recent(scope->recent, css);
 
 	if (group)
 		return group;
@@ -89,12 +63,21 @@ static bool mode_is_of_moment(enum ioband_mode mode)
 	return mode == IOBAND_MODE_UID || mode == IOBAND_MODE_GID;
 }
 
-/*
- * Find the group of any bio.  If the bio cannot be dispatched at once, gather it, or admit it under
- * the lock.  A @direct bio is submitted by the task that it is charged to, which may sleep.
+/**
+ * ioband_enter() - accept a bio that ioband_open_enter() has not passed
+ * @target: target that received the bio in map()
+ * @io: per-bio data with operation and size; if not @direct, with @of_task set
+ * @bio: clone, with its device set
+ * @direct: the current task submits the bio for itself, and may sleep, unless the bio is marked
+ *	REQ_NOWAIT; otherwise the bio is back from the detour
+ *
+ * If the bio cannot be dispatched at once, it is gathered, or admitted under the lock.
+ *
+ * Context: Process; may sleep if @direct.
+ *
+ * Return: DM_MAPIO_REMAPPED: the caller submits the bio; DM_MAPIO_SUBMITTED: ioband has taken it.
  */
-static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
-			      struct bio *bio, bool direct)
+int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio, bool direct)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	enum ioband_urgency urgency;
@@ -108,7 +91,8 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	}
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
-	passed = likely(group) && likely(!ioband_io_has_no_data(bio)) && pass_open(io, group);
+	passed = likely(group) && likely(!ioband_io_has_no_data(bio)) &&
+		 ioband_open_pin(io, group, io->op);
 	/* The task would not have to sleep for counters or for back-pressure. */
 	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
 	       rcu_access_pointer(group->stats) && !ioband_throttle_is_over(group, 1);
@@ -187,7 +171,8 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 	struct ioband_group *group =
 		ioband_mode_is_cgroup(mode) ? find_group_of_css(scope, css) : NULL;
 
-	return group && rcu_access_pointer(group->stats) && !READ_ONCE(group->open) ? group : NULL;
+	return group && rcu_access_pointer(group->stats) &&
+	       !rcu_access_pointer(group->open) ? group : NULL;
 }
 
 /**
@@ -231,55 +216,6 @@ bool ioband_enter_throttle_flusher(struct ioband_target *target, struct cgroup_s
 	if (waits)
 		ioband_throttle_wait_flusher(&waiter);
 	return group;
-}
-
-/**
- * ioband_enter() - accept a bio that is charged to the current task
- * @target: target that received the bio in map()
- * @io: per-bio data with operation and size
- * @bio: clone, with its device set
- *
- * Context: Process; may sleep, unless the bio is marked REQ_NOWAIT.
- *
- * Return: DM_MAPIO_REMAPPED: the caller submits the bio; DM_MAPIO_SUBMITTED: ioband has taken it.
- */
-int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
-{
-	const enum ioband_mode mode = READ_ONCE(target->member->mode);
-	bool passed = false;
-
-	/*
-	 * The common case calls no function, so that the compiler saves no registers.  RCU-sched is
-	 * cheaper than rcu_read_lock(), and suffices for so few instructions.
-	 */
-	rcu_read_lock_sched();
-	if (likely(ioband_mode_is_cgroup(mode))) {
-		struct cgroup_subsys_state *css = ioband_blkcg_of_task();
-		struct ioband_group *group =
-			find_recent_css(ioband_scope_of(target->member, mode), css);
-
-		passed = likely(group) && pass_open(io, group);
-	}
-	rcu_read_unlock_sched();
-	if (unlikely(!passed))
-		return enter_any(target, io, bio, true);
-	io->start_ns = ktime_get_ns();
-	return DM_MAPIO_REMAPPED;
-}
-
-/**
- * ioband_enter_known() - accept a bio with a known cgroup
- * @target: target that received the bio in map()
- * @io: per-bio data with operation and size, and with @of_task set
- * @bio: clone, with its device set, back from the detour
- *
- * Context: Process; does not sleep.
- *
- * Return: as ioband_enter().
- */
-int ioband_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
-{
-	return enter_any(target, io, bio, false);
 }
 
 /**

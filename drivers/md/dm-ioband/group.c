@@ -387,7 +387,7 @@ void ioband_group_unindex(struct ioband_group *group)
 	}
 	group->scope = NULL;
 	group->unindexed = true;
-	WRITE_ONCE(group->open, false);
+	RCU_INIT_POINTER(group->open, NULL);
 }
 
 static bool group_is_idle_long(const struct ioband_group *group)

@@ -122,7 +122,6 @@ struct ioband_group {
 	bool unindexed;			/* new bios do not find it; freed after its last bio */
 	bool doomed;			/* was unindexed a grace period ago; for the sweep */
 	bool touched;			/* a bio took the lock since the last tick */
-	bool open;			/* dispatch without the lock; written under it */
 	/* its path had one when it was made or set: it is kept, as a new one would begin with it */
 	bool preset;
 	bool flusher_has_waited;	/* as long as it may, until little writeback is queued */
@@ -130,6 +129,8 @@ struct ioband_group {
 	u32 below;			/* number of groups below, at any depth */
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];	/* of this group and all below */
 	struct ioband_stats __rcu *stats;	/* NULL after all were idle for long; under RCU */
+	/* @stats while bios are dispatched without the pool's lock, or NULL; written under it */
+	struct ioband_stats __rcu *open;
 	struct ioband_stats *retired;	/* former @stats that bios in flight may still use */
 	struct ioband_counters *totals;	/* sums of retired counters; NULL until the first */
 	struct ioband_limits *limits;	/* NULL: none */

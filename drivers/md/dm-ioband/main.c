@@ -17,6 +17,7 @@
 #include "io.h"
 #include "limits.h"
 #include "message.h"
+#include "open.h"
 #include "pool.h"
 #include "preset.h"
 #include "release.h"
@@ -61,6 +62,7 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 					"device '%.64s': cannot be opened (error %d): see that it exists, and that nothing else has claimed it",
 					table->device, ret);
 	target->start = table->start;
+	target->shift = table->start - ti->begin;
 	if (!bdev_is_zoned(target->dev->bdev))
 		return 0;
 	dm_put_device(ti, target->dev);
@@ -180,11 +182,9 @@ static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, stru
 	return DM_MAPIO_SUBMITTED;
 }
 
-static int ioband_map(struct dm_target *ti, struct bio *bio)
+/* Not inlined: thereby the path of the open state saves few registers. */
+static noinline int map_any(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
-	struct ioband_target *target = ti->private;
-	struct ioband_io *io = ioband_io_of(bio);
-
 	io->target = target;
 	io->group = NULL;
 	io->open = false;
@@ -195,21 +195,49 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 		ioband_enter_flush(target, io, bio);
 		return DM_MAPIO_REMAPPED;
 	}
-	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
+	bio->bi_iter.bi_sector += target->shift;
 	io->op = op_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
 	if (unlikely(!ioband_blkcg_is_known(READ_ONCE(target->member->mode), bio)))
 		return map_by_blkcg(target, io, bio);
 	bio_set_dev(bio, target->dev->bdev);
-	return ioband_enter(target, io, bio);
+	return ioband_enter(target, io, bio, true);
 }
 
-static void end_marked(struct ioband_target *target, struct bio *bio, blk_status_t *error)
+static int ioband_map(struct dm_target *ti, struct bio *bio)
 {
+	struct ioband_target *target = ti->private;
+	struct ioband_io *io = ioband_io_of(bio);
+
+	if (unlikely(!ioband_open_enter(target, io, bio)))
+		return map_any(target, io, bio);
+	bio->bi_iter.bi_sector += target->shift;
+	bio_set_dev(bio, target->dev->bdev);
+	io->start_ns = ktime_get_ns();
+	return DM_MAPIO_REMAPPED;
+}
+
+/* Account for the end of a bio of any kind. */
+static noinline void end_any(struct ioband_io *io, blk_status_t status)
+{
+	if (unlikely(!io->bytes))
+		ioband_complete_flush(io, status);
+	else if (io->open)
+		ioband_open_complete(io);
+	else if (io->group)
+		ioband_complete(io);
+}
+
+static noinline int end_marked(struct ioband_target *target, struct bio *bio, blk_status_t *error)
+{
+	struct ioband_io *io = ioband_io_of(bio);
+
 	if (bio->bi_opf & REQ_SWAP)
-		ioband_throttle_remove_swap(ioband_io_of(bio));
+		ioband_throttle_remove_swap(io);
 	if (bio->bi_opf & (REQ_PREFLUSH | REQ_FUA))
 		ioband_flush_tell(target, bio, error);
+	end_any(io, *error);
+	return DM_ENDIO_DONE;
 }
 
 static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
@@ -217,12 +245,12 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	struct ioband_io *io;
 
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA | REQ_SWAP)))
-		end_marked(ti->private, bio, error);
+		return end_marked(ti->private, bio, error);
 	io = ioband_io_of(bio);
-	if (unlikely(!io->bytes))
-		ioband_complete_flush(io, *error);
-	else if (io->group)
-		ioband_complete(io);
+	if (likely(io->open))
+		ioband_open_complete(io);
+	else
+		end_any(io, ioband_bio_of(io)->bi_status);
 	return DM_ENDIO_DONE;
 }
 

@@ -529,6 +529,14 @@ static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 	return NULL;
 }
 
+/* Under the pool's lock, or for a new member. */
+static void member_set_mode(struct ioband_member *member, enum ioband_mode mode)
+{
+	WRITE_ONCE(member->mode, mode);
+	WRITE_ONCE(member->recent, ioband_mode_is_cgroup(mode) ?
+				   ioband_scope_of(member, mode)->recent : NULL);
+}
+
 /* Under the registry's mutex; takes the pool's lock. */
 static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 {
@@ -538,6 +546,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
+	member_set_mode(member, IOBAND_MODE_CGROUP);
 	init_waitqueue_head(&member->swap_waiters);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
@@ -850,7 +859,7 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
 
 	spin_lock_irq(&pool->lock);
 	if (given(settings, IOBAND_KEY_MODE))
-		WRITE_ONCE(member->mode, settings->mode);
+		member_set_mode(member, settings->mode);
 	if (given(settings, IOBAND_KEY_WEIGHT) && member->scope.group)
 		ioband_group_set_weight(member->scope.group, settings->weight);
 	adopt_shared_settings(pool, settings);

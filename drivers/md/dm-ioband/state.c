@@ -50,14 +50,23 @@ static bool group_may_be_open(const struct ioband_group *group)
 	       !ioband_limits_has_max(group);
 }
 
-/* Update the open flags after the state or a setting has changed. */
+/* Under the pool's lock. */
+static void set_open(struct ioband_group *group)
+{
+	struct ioband_stats *stats =
+		rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+
+	rcu_assign_pointer(group->open, group_may_be_open(group) ? stats : NULL);
+}
+
+/* Open and close groups after the state or a setting has changed. */
 static void update_open(struct ioband_pool *pool)
 {
 	struct ioband_group *group;
 
 	lockdep_assert_held(&pool->lock);
 	list_for_each_entry(group, &pool->active, active)
-		WRITE_ONCE(group->open, group_may_be_open(group));
+		set_open(group);
 }
 
 /**
@@ -200,7 +209,7 @@ void ioband_state_activate(struct ioband_group *group)
 	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else
-		WRITE_ONCE(group->open, group_may_be_open(group));
+		set_open(group);
 }
 
 /**
@@ -212,7 +221,7 @@ void ioband_state_activate(struct ioband_group *group)
 void ioband_state_deactivate(struct ioband_group *group)
 {
 	lockdep_assert_held(&group->pool->lock);
-	WRITE_ONCE(group->open, false);
+	RCU_INIT_POINTER(group->open, NULL);
 	list_del_init(&group->active);
 	group->pool->nr_active--;
 	group->idle_since = jiffies;

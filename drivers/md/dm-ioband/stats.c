@@ -523,7 +523,7 @@ void ioband_stats_retire(struct ioband_group *group)
 	lockdep_assert_held(&pool->lock);
 	if (group->retired || !rcu_access_pointer(group->stats))
 		return;
-	WRITE_ONCE(group->open, false);
+	RCU_INIT_POINTER(group->open, NULL);
 	group->retired = rcu_replace_pointer(group->stats, NULL, lockdep_is_held(&pool->lock));
 }
 

@@ -24,17 +24,15 @@ static inline void ioband_stats_count_time(struct ioband_histogram __percpu *his
 }
 
 /* Count a completed bio; the caller has pinned the group. */
-static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
+static __always_inline void ioband_stats_count(const struct ioband_stats *stats, u8 op, u32 bytes,
+					       u64 service_ns)
 {
-	const struct ioband_stats *stats = io->stats;
 	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
-	const u8 op = io->op;
 	struct ioband_counters __percpu *counters = &stats->cpu->op[op];
-	const u64 service_ns = now_ns - io->start_ns;
 
 	this_cpu_inc(counters->ios);
-	this_cpu_add(counters->bytes, io->bytes);
+	this_cpu_add(counters->bytes, bytes);
 	if (likely(hist))
 		ioband_stats_count_time(&hist->service[op], service_ns);
 	else
@@ -73,7 +71,7 @@ static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 op)
 }
 
 /* The same for a bio of the open state. */
-static inline void ioband_stats_pin_open(struct ioband_stats *stats, u8 op)
+static inline void ioband_stats_pin_open(struct ioband_stats *stats, unsigned int op)
 {
 	this_cpu_inc(stats->cpu->open[op]);
 }

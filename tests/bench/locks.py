@@ -41,7 +41,7 @@ LINE = re.compile(
     r"\{ caller: \[\w+\] (?P<caller>\S+)(?P<module> \[\w+\])?\s*\} hitcount:\s+(?P<hits>\d+)"
 )
 COUNT = "hist:keys=caller.sym:size=4096"
-OPTIONS = [{"cpus_allowed": cpu} for cpu in range(CPUS)]
+OPTIONS: list[dict[str, object]] = [{"cpus_allowed": cpu} for cpu in range(CPUS)]
 OWN = " [dm_ioband]"
 
 
@@ -83,9 +83,15 @@ def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
     return callers
 
 
-def counted(guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequence[str]) -> Window:
-    """Run a process on each CPU, and count the callers of locks meanwhile."""
-    with loaded(guest, entry, groups, *OPTIONS):
+def counted(
+    guest: Guest,
+    entry: Entry,
+    groups: Sequence[Cgroup],
+    files: Sequence[str],
+    options: Sequence[dict[str, object]] = OPTIONS,
+) -> Window:
+    """Run a process in each group, with options of its own, and count the callers of locks."""
+    with loaded(guest, entry, groups, *options):
         guest.sleep(SETTLE_S)
         first, last = guest.sample([entry.counters, *files], WINDOW_S)
     ios = reads(last.texts[entry.counters]) - reads(first.texts[entry.counters])

@@ -25,6 +25,8 @@ TIMED = {
 }
 TIMED_PER_S = 1000
 LATER_US = 10
+# So long that the CPU has submitted all I/Os, and is idle, when the first completes.
+IDLE_US = 1000
 
 
 @pytest.mark.guest(icount=True)
@@ -46,7 +48,7 @@ def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     """On two CPUs at once; nor do two groups, on a disk that completes each I/O at once.
 
     On a disk that completes it later, 32 I/Os that arrive together take the pool's lock once, and
-    an idle CPU takes it for each completion.
+    so do the completions of an interrupt.  How many an interrupt has depends on the host.
     """
     with locks.watched(ioband) as files, Cgroup(ioband, "a") as a, Cgroup(ioband, "b") as b:
         with entered(ioband, BY_NAME["ioband"], [a, b], "bench", locks.CPUS) as entry:
@@ -63,3 +65,19 @@ def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     assert 0 < at_once < 0.1  # with one look of the pool, see gather.c
     assert 0.5 / 32 < per_io["batch_enter"] < 2 / 32
     assert sum(per_io.values()) < 1.2
+
+
+@pytest.mark.brisk
+@pytest.mark.guest(icount=True)
+def test_an_interrupt_of_an_idle_cpu_takes_the_lock_once(ioband: Guest) -> None:
+    """The disk completes many I/Os in each interrupt, while the only CPU waits for them."""
+    with (
+        locks.watched(ioband) as files,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+        entered(ioband, BY_NAME["ioband"], [a, b], "later", later_us=IDLE_US) as entry,
+    ):
+        window = locks.counted(ioband, entry, [a, b], files, ())
+    per_io = locks.own(window.per_io())
+    print(f"{window.ios} I/Os in {window.seconds} s, locks {per_io}")
+    assert sum(per_io.values()) < 0.15

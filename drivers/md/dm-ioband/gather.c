@@ -4,15 +4,17 @@
  *
  * A completion frees a slot of the in-flight limit, so the scheduler has to be told, under the
  * pool's lock.  On a fast disk with many CPUs, these calls would take the lock more often than all
- * others.  So a busy CPU gathers completions, and passes several at once.  Charges are not
- * affected: a bio is charged when it is admitted, under the lock.
+ * others.  So a CPU gathers completions, and passes several at once.  Charges are not affected: a
+ * bio is charged when it is admitted, under the lock.
  *
- * 1. How many
- * -----------
- * A gathered completion keeps a slot of the limit empty.  A CPU passes all of them when it has as
- * many as the quantum.  This is so small that all CPUs together have at most a quarter of the bios
- * in flight, as the scheduler counts them.  Another bio is outstanding then, and some CPU reaches
- * the quantum before the last one (the pigeonhole principle):
+ * 1. How many, and for how long
+ * -----------------------------
+ * A gathered completion keeps a slot of the limit empty.
+ *
+ * A busy CPU passes all of them when it has as many as the quantum.  This is so small that all busy
+ * CPUs together have at most a quarter of the bios in flight, as the scheduler counts them.
+ * Another bio is outstanding then, and some CPU reaches the quantum before the last one (the
+ * pigeonhole principle):
  *
  *	2 CPUs complete bios, 64 are in flight: the quantum is 1 + 64 / (4 * 2) = 9, or 8 as a
  *	power of two.  After 2 * (8 - 1) + 1 = 15 completions at most, one CPU has 8.  It passes
@@ -22,11 +24,22 @@
  * The outstanding bios may wait for a worker that does not run, or for a device that hangs.  Then
  * the pool's tick passes the gathered completions.
  *
+ * An interrupt may complete many bios, one after the other.  Where the quantum does not allow a
+ * completion to wait, it waits until the end of the interrupt: for a tasklet, which follows in any
+ * case.  So no other bio has to be outstanding, and an idle CPU gathers too, which may get no other
+ * interrupt.  The wait is that in which the interrupt completes other bios, by half of the limit at
+ * most:
+ *
+ *	A CPU idles, 64 bios are in flight, an interrupt completes 5 of them.  The tasklet passes
+ *	these under one lock.  If it completes 40, 31 are passed with the 32nd, and 8 at the end.
+ *
  * Each completion is passed at once:
  *
- * - on a CPU that is idle otherwise.  Where only the device takes time, the order of events is that
- *   of the device.  (If a thread handles the interrupt, as with PREEMPT_RT, no CPU seems idle.)
- * - on a slow device, where a slot would stay empty for more than IOBAND_GATHER_NS;
+ * - outside of an interrupt, on an idle CPU, or where a slot would stay empty for more than
+ *   IOBAND_GATHER_NS.  (If a thread handles the interrupt, as with PREEMPT_RT, no CPU seems idle,
+ *   and no completion is in an interrupt.)
+ * - on a device with more than IOBAND_BURST_NS between completions: where only the device takes
+ *   time, the order of events is that of the device;
  * - with slices, a minimum or a latency target, which depend on the moment of a completion.
  *
  * Every bio that takes the lock to be admitted, and each tick, passes what all CPUs have gathered.
@@ -50,6 +63,7 @@
 #include "state.h"
 #include "stats.h"
 
+#include <linux/interrupt.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
@@ -65,17 +79,26 @@
  */
 #define IOBAND_GATHER_NS	(500 * NSEC_PER_USEC)
 
+/* A device with a longer mean time between completions seldom has two of them in an interrupt. */
+#define IOBAND_BURST_NS	NSEC_PER_MSEC
+
 /**
  * struct ioband_ring - completions that a CPU has gathered
+ * @pool: the pool
+ * @end: passes them at the end of an interrupt
  * @joined: link in the pool's list of CPUs that may gather; under the pool's lock
  * @may: in that list; written under the pool's lock
+ * @busy: the CPU may gather while it is busy; written under the pool's lock
  * @head: number of completions passed to the core; written under the pool's lock
  * @tail: number of completions gathered; written by the CPU, with interrupts off
  * @done: the completions from @head to @tail
  */
 struct ioband_ring {
+	struct ioband_pool *pool;
+	struct tasklet_struct end;
 	struct list_head joined;
 	bool may;
+	bool busy;
 	u32 head;
 	u32 tail ____cacheline_aligned_in_smp;
 	struct ioband_done done[IOBAND_GATHER_MAX];
@@ -86,34 +109,6 @@ enum outcome {
 	GATHERED,	/* it is passed later */
 	TOO_MANY,	/* the same, but the caller passes the ring */
 };
-
-/**
- * ioband_gather_init_pool() - prepare a pool to gather completions
- * @pool: new
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or -ENOMEM.
- */
-int ioband_gather_init_pool(struct ioband_pool *pool)
-{
-	pool->rings = alloc_percpu(struct ioband_ring);
-	if (!pool->rings)
-		return -ENOMEM;
-	INIT_LIST_HEAD(&pool->gather_cpus);
-	return 0;
-}
-
-/**
- * ioband_gather_exit_pool() - undo ioband_gather_init_pool()
- * @pool: without bios
- *
- * Context: Process.
- */
-void ioband_gather_exit_pool(struct ioband_pool *pool)
-{
-	free_percpu(pool->rings);
-}
 
 /* See 2 above.  Under the pool's lock. */
 static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
@@ -168,20 +163,34 @@ static void dispatch_queued(struct ioband_pool *pool, u64 now_ns)
 		ioband_dispatch(pool, now_ns);
 }
 
-/* The quantum, see above; 0: no CPU gathers.  Under the pool's lock. */
-static u32 quantum_of(const struct ioband_pool *pool)
+/* A quantum of about @ios: it seldom changes, so that the other CPUs keep it in their caches. */
+static u32 quantum_of(u64 ios)
+{
+	return ios ? rounddown_pow_of_two(min_t(u64, ios, IOBAND_GATHER_MAX)) : 0;
+}
+
+/* Set the quanta, see above; 0: no CPU gathers.  Under the pool's lock.  Return: is one smaller? */
+static bool set_quanta(struct ioband_pool *pool)
 {
 	const struct ioband_core *core = &pool->core;
-	u64 quantum;
+	const u32 cpus = pool->nr_gather_cpus, before = pool->quantum;
+	const u64 part = 1 + ioband_dispatch_inflight(pool) / (4ULL * max(cpus, 1U));
+	u32 quantum = 0, burst = 0;
 
-	if (pool->state != IOBAND_SHARED || core->slice_ns || ioband_core_has_guarantees(core) ||
-	    !pool->nr_gather_cpus)
-		return 0;
-	quantum = min3((u64)IOBAND_GATHER_MAX,
-		       1 + ioband_dispatch_inflight(pool) / (4ULL * pool->nr_gather_cpus),
-		       div64_u64(IOBAND_GATHER_NS, pool->nr_gather_cpus * core->gap_ns + 1));
-	/* It seldom changes, so that the other CPUs keep it in their caches. */
-	return quantum ? rounddown_pow_of_two(quantum) : 0;
+	if (pool->state == IOBAND_SHARED && !core->slice_ns && !ioband_core_has_guarantees(core)) {
+		if (cpus)
+			quantum = quantum_of(min(part, div64_u64(IOBAND_GATHER_NS,
+								 cpus * core->gap_ns + 1)));
+		if (core->gap_ns < IOBAND_BURST_NS)
+			burst = quantum_of(2 * part);
+	}
+	if (burst != pool->burst)
+		WRITE_ONCE(pool->burst, burst);
+	if (quantum == before)
+		return false;
+	WRITE_ONCE(pool->quantum, quantum);
+	smp_mb();	/* pairs with add() */
+	return quantum < before;
 }
 
 /*
@@ -208,15 +217,16 @@ static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_
 }
 
 /*
- * Pass what all CPUs have gathered to the core, and set the quantum.  A CPU that has not seen a
+ * Pass what all CPUs have gathered to the core, and set the quanta.  A CPU that has not seen a
  * smaller quantum yet may add a completion after its ring was read.  So the rings are read again.
- * Under the pool's lock.  Return: how many there were.
+ * (What was added until the end of an interrupt is passed there.)  Under the pool's lock.  Return:
+ * how many there were.
  */
 static u32 pass_all(struct ioband_pool *pool)
 {
-	u32 before, quantum, passed, all = 0;
 	struct ioband_ring *ring;
 	u64 newest_ns = 0;
+	u32 passed, all = 0;
 
 	do {
 		passed = 0;
@@ -225,26 +235,26 @@ static u32 pass_all(struct ioband_pool *pool)
 		if (passed)
 			ioband_core_learn_gap(&pool->core, passed, newest_ns);
 		all += passed;
-		before = pool->quantum;
-		quantum = quantum_of(pool);
-		if (quantum == before)
-			break;
-		WRITE_ONCE(pool->quantum, quantum);
-		smp_mb();	/* pairs with add() */
-	} while (quantum < before);
+	} while (set_quanta(pool));
 	return all;
 }
 
-/* May a CPU gather as many completions as @count? */
-static bool may_have(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
+/* May a CPU gather as many completions as @count, until it has the quantum? */
+static bool may_wait(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
 {
-	return READ_ONCE(ring->may) && count < READ_ONCE(pool->quantum);
+	return READ_ONCE(ring->busy) && count < READ_ONCE(pool->quantum) && !is_idle_task(current);
+}
+
+/* May it until the end of the interrupt? */
+static bool may_burst(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
+{
+	return READ_ONCE(ring->may) && count < READ_ONCE(pool->burst) && !in_task();
 }
 
 /*
- * Add a completion to the ring of this CPU, with interrupts off, if it does not reach the quantum.
- * A quantum that has become smaller meanwhile makes the caller pass it; otherwise its ring is read
- * again, see pass_all().
+ * Add a completion to the ring of this CPU, with interrupts off, if it may gather one more.  If it
+ * may not any more after that, the caller passes the ring.  Otherwise it is read again, see
+ * pass_all().
  */
 static enum outcome add(struct ioband_pool *pool, struct ioband_ring *ring,
 			const struct ioband_done *done)
@@ -252,23 +262,32 @@ static enum outcome add(struct ioband_pool *pool, struct ioband_ring *ring,
 	const u32 tail = ring->tail;
 	/* pairs with pass() */
 	const u32 count = tail - smp_load_acquire(&ring->head) + 1;
+	const bool waits = may_wait(pool, ring, count);
 
-	if (!may_have(pool, ring, count))
+	if (!waits && !may_burst(pool, ring, count))
 		return NOT_GATHERED;
 	ring->done[tail % IOBAND_GATHER_MAX] = *done;
 	smp_store_release(&ring->tail, tail + 1);	/* pairs with pass() */
-	smp_mb();	/* pairs with pass_all() and ioband_gather_tick() */
-	return may_have(pool, ring, count) ? GATHERED : TOO_MANY;
+	smp_mb();	/* pairs with set_quanta() and ioband_gather_tick() */
+	if (waits && may_wait(pool, ring, count))
+		return GATHERED;
+	if (!may_burst(pool, ring, count))
+		return TOO_MANY;
+	tasklet_schedule(&ring->end);
+	return GATHERED;
 }
 
-/* A CPU may gather completions until the next tick.  Under the pool's lock. */
-static void join(struct ioband_pool *pool, struct ioband_ring *ring)
+/* A CPU, which is @busy now, may gather completions until the next tick.  Under the pool's lock. */
+static void join(struct ioband_pool *pool, struct ioband_ring *ring, bool busy)
 {
-	if (ring->may)
-		return;
-	list_add_tail(&ring->joined, &pool->gather_cpus);
-	pool->nr_gather_cpus++;
-	WRITE_ONCE(ring->may, true);
+	if (!ring->may) {
+		list_add_tail(&ring->joined, &pool->gather_cpus);
+		WRITE_ONCE(ring->may, true);
+	}
+	if (busy && !ring->busy) {
+		pool->nr_gather_cpus++;
+		WRITE_ONCE(ring->busy, true);
+	}
 }
 
 /* Pass what a CPU and the others have gathered, and dispatch. */
@@ -277,10 +296,59 @@ static void pass_late(struct ioband_pool *pool, struct ioband_ring *ring)
 	unsigned long flags;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	join(pool, ring);	/* the tick may have taken it off the list */
+	join(pool, ring, false);	/* the tick may have taken it off the list */
 	if (pass_all(pool))
 		dispatch_queued(pool, ktime_get_ns());
 	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/* An interrupt has ended, or the softirq in which bios completed. */
+static void end_interrupt(struct tasklet_struct *end)
+{
+	struct ioband_ring *ring = container_of(end, struct ioband_ring, end);
+
+	if (READ_ONCE(ring->head) != READ_ONCE(ring->tail))
+		pass_late(ring->pool, ring);
+}
+
+/**
+ * ioband_gather_init_pool() - prepare a pool to gather completions
+ * @pool: new
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ioband_gather_init_pool(struct ioband_pool *pool)
+{
+	int cpu;
+
+	pool->rings = alloc_percpu(struct ioband_ring);
+	if (!pool->rings)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct ioband_ring *ring = per_cpu_ptr(pool->rings, cpu);
+
+		ring->pool = pool;
+		tasklet_setup(&ring->end, end_interrupt);
+	}
+	INIT_LIST_HEAD(&pool->gather_cpus);
+	return 0;
+}
+
+/**
+ * ioband_gather_exit_pool() - undo ioband_gather_init_pool()
+ * @pool: without bios
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_gather_exit_pool(struct ioband_pool *pool)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu_ptr(pool->rings, cpu)->end);
+	free_percpu(pool->rings);
 }
 
 /**
@@ -299,7 +367,7 @@ bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
 	enum outcome outcome;
 	unsigned long flags;
 
-	if (!READ_ONCE(pool->quantum) || is_idle_task(current))
+	if (!READ_ONCE(pool->quantum) && !READ_ONCE(pool->burst))
 		return false;
 	local_irq_save(flags);
 	ring = this_cpu_ptr(pool->rings);
@@ -320,7 +388,7 @@ bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
 void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
-	if (pool->quantum && pass_all(pool))
+	if ((pool->quantum || pool->burst) && pass_all(pool))
 		dispatch_queued(pool, now_ns);
 }
 
@@ -333,11 +401,12 @@ void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
  */
 void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done *done)
 {
+	const bool busy = !is_idle_task(current);
+
 	lockdep_assert_held(&pool->lock);
-	if (!is_idle_task(current))
-		join(pool, this_cpu_ptr(pool->rings));
-	if (pool->nr_gather_cpus)
-		pass_all(pool);
+	if (busy || pool->burst)
+		join(pool, this_cpu_ptr(pool->rings), busy);
+	pass_all(pool);
 	if (likely(!done->bill.no_data))
 		ioband_core_learn_gap(&pool->core, 1, done->now_ns);
 	account(pool, done);
@@ -355,8 +424,10 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_ring *ring, *next;
 
-	list_for_each_entry(ring, &pool->gather_cpus, joined)
+	list_for_each_entry(ring, &pool->gather_cpus, joined) {
 		WRITE_ONCE(ring->may, false);
+		WRITE_ONCE(ring->busy, false);
+	}
 	pool->nr_gather_cpus = 0;
 	smp_mb();	/* pairs with add() */
 	ioband_gather_pass(pool, now_ns);

@@ -118,7 +118,8 @@ struct ioband_pool {
 
 	/* gathered completions */
 	struct ioband_ring __percpu *rings ____cacheline_aligned_in_smp;
-	u32 quantum;			/* most that a CPU passes at once; written under @lock */
+	u32 quantum;		/* completions that a busy CPU passes at once; written under @lock */
+	u32 burst;	/* the same within an interrupt, at the end of which it passes fewer */
 
 	/* held by walks over @active that drop @lock, before it; protects @targets */
 	struct mutex walk ____cacheline_aligned_in_smp;

@@ -23,6 +23,7 @@ PROGRAMS = (
     "many_test",
     "cost_test",
     "lone_test",
+    "overhead_test",
     "counters_test",
     "discard_test",
     "depth_test",

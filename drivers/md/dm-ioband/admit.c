@@ -192,8 +192,6 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	}
 	io->bill.for_min = ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
-	/* A task that polls would complete the bio in its own context. */
-	io->sender = bio->bi_opf & REQ_POLLED ? NULL : current;
 	ioband_dispatch_launch(io, bio, now_ns);
 	ioband_dispatch_note_inflight(pool);
 	return GO;

@@ -10,14 +10,6 @@
 #include "io.h"
 #include "split.h"
 #include "stats.h"
-#include "submit.h"
-
-/* Did the device complete a bio while it was submitted, see gather.c? */
-static bool is_sync(struct ioband_io *io)
-{
-	return in_task() && READ_ONCE(io->sender) == current && !ioband_bio_of(io)->bi_status &&
-	       (!(current->flags & PF_WQ_WORKER) || ioband_submit_is_sending(io));
-}
 
 static void describe(struct ioband_done *done, struct ioband_io *io,
 		     const struct ioband_bill *bill, u64 now_ns)
@@ -31,7 +23,7 @@ static void describe(struct ioband_done *done, struct ioband_io *io,
 		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
 		.op = io->op,
 		.splittable = io->split_min_bytes,
-		.sync = is_sync(io),
+		.idle = is_idle_task(current),
 	};
 }
 

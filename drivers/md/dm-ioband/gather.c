@@ -7,8 +7,6 @@
  * others.  So a CPU gathers completions, and passes several at once.  Charges are not affected: a
  * bio is charged when it is admitted, under the lock.
  *
- * 1. How many, and for how long
- * -----------------------------
  * A gathered completion keeps a slot of the limit empty.
  *
  * A busy CPU passes all of them when it has as many as the quantum.  This is so small that all busy
@@ -44,18 +42,6 @@
  *
  * Every bio that takes the lock to be admitted, and each tick, passes what all CPUs have gathered.
  * So the decision for that bio is the same as without gathering.
- *
- * 2. Devices without a queue
- * --------------------------
- * A RAM disk completes each bio while it is submitted.  No bio waits at the device, so its order
- * cannot be chosen.  A group that is held leaves only CPU time to others, which the kernel's CPU
- * scheduler shares.  If for IOBAND_SYNC_TICKS all completions of the pool were of this kind, the
- * pool opens for a few seconds (state.c), unless it has slices, a limit that was set, a minimum, a
- * latency target or a group of the class idle.
- *
- * A task that submits may complete another bio later: a kworker also runs the work of other
- * drivers.  So a completion in a kworker is of this kind only while the kworker submits the bios of
- * the same queue.  A bio that failed is not of this kind.
  */
 #include "gather.h"
 
@@ -110,15 +96,6 @@ enum outcome {
 	TOO_MANY,	/* the same, but the caller passes the ring */
 };
 
-/* See 2 above.  Under the pool's lock. */
-static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
-{
-	if (done->sync)
-		pool->sync_ios = true;
-	else
-		pool->async_ios = true;
-}
-
 /* A completion while discards are in flight, or of a discard: it is no sample of the device. */
 static void note_beside(struct ioband_pool *pool, const struct ioband_done *done)
 {
@@ -144,7 +121,7 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 		note_beside(pool, done);
 		return;
 	}
-	note_context(pool, done);
+	pool->idle_ios += done->idle;
 	gap_ns = done->now_ns > pool->done_ns ? done->now_ns - pool->done_ns : 0;
 	busy_ns = ioband_core_busy_ns(&pool->core, pool->done_ns, done->now_ns);
 	pool->done_ns += gap_ns;
@@ -433,12 +410,11 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 	ioband_gather_pass(pool, now_ns);
 	list_for_each_entry_safe(ring, next, &pool->gather_cpus, joined)
 		list_del(&ring->joined);
-	if (pool->async_ios)
-		pool->sync_ticks = 0;
-	else if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
-		pool->sync_ticks++;
-	pool->sync_ios = false;
-	pool->async_ios = false;
+	if (pool->idle_ios * (u64)IOBAND_OVERHEAD_IDLE_PART > pool->sample.ios)
+		pool->busy_ticks = 0;
+	else if (pool->sample.ios && pool->busy_ticks < IOBAND_OVERHEAD_TICKS)
+		pool->busy_ticks++;
+	pool->idle_ios = 0;
 }
 
 /**

@@ -18,7 +18,7 @@
  * @whole_bytes: size of the whole bio; without data, as in its bill
  * @op: see &enum ioband_op
  * @splittable: the bio could be split
- * @sync: the device completed the bio while it was submitted
+ * @idle: the completion came to a CPU that was idle
  */
 struct ioband_done {
 	struct ioband_stream *stream;
@@ -30,7 +30,7 @@ struct ioband_done {
 	u32 whole_bytes;
 	u8 op;
 	bool splittable;
-	bool sync;
+	bool idle;
 };
 
 int ioband_gather_init_pool(struct ioband_pool *pool);

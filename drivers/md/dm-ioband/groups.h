@@ -142,7 +142,9 @@ struct ioband_group {
 	u32 check_ios;		/* value of it at which the next sleeping submitter may continue */
 	wait_queue_head_t waiters;	/* until fewer bios are queued, or earlier ones have left */
 	struct list_head active;	/* in &ioband_pool.active */
-	u64 seen_ios;			/* completed bios at the last tick */
+	/* &ioband_progress.work at the last scan since it became active; U64_MAX: none yet */
+	u64 seen_work;
+	u64 works[2];	/* in the last measurement of each state of the pool (sched/overhead.h) */
 	unsigned long busy_at;		/* when the tick last saw activity, in jiffies */
 	unsigned long idle_since;	/* when the group ceased to be active, in jiffies */
 };

@@ -51,8 +51,6 @@ struct ioband_io {
 		struct task_struct *task;
 		u64 covers;		/* of an empty flush, see ioband_flush_covers() */
 	};
-	/* submits below; for comparison only: it may be gone */
-	const struct task_struct *sender;
 	u32 bytes;			/* covered */
 	u32 wait_us;			/* how long the bio was queued */
 	u8 op;
@@ -112,18 +110,6 @@ static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 	if (mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP)
 		return &member->scope;
 	return &member->pool->scope;
-}
-
-/* Ticks with bios that all completed while they were submitted, until the pool opens. */
-#define IOBAND_SYNC_TICKS	16
-
-/*
- * Did all bios complete while they were submitted (gather.c), before the pool opened?  Under the
- * pool's lock.
- */
-static inline bool ioband_pool_is_sync(const struct ioband_pool *pool)
-{
-	return pool->sync_ticks >= IOBAND_SYNC_TICKS;
 }
 
 /* The in-flight limit is found by trials. */

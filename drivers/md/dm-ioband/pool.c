@@ -135,8 +135,9 @@ static void scan_shared(struct ioband_pool *pool)
 
 /*
  * In the open state the CPUs' counters have to be read, which takes time with many CPUs.  One group
- * at a time is pinned, so that interrupts are on meanwhile.  Sums up the bios in flight; with
- * @note, also updates the activity of the groups.  Under the walk mutex; takes the pool's lock.
+ * at a time is pinned, so that interrupts are on meanwhile.  Sums up the bios in flight, and the
+ * work since the last scan; with @note, also updates the activity of the groups.  Under the walk
+ * mutex; takes the pool's lock.
  */
 static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progress *sum)
 {
@@ -164,11 +165,15 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		spin_unlock_irq(&pool->lock);
 		ioband_stats_progress(stats, &progress);
 		spin_lock_irq(&pool->lock);
-		moved = progress.ios != group->seen_ios;
+		moved = progress.work != group->seen_work;
 		if (note && !list_empty(&group->active))
 			note_progress(group, moved || progress.inflight ||
 				      ioband_group_held_ios(group), now_ns);
-		group->seen_ios = progress.ios;
+		if (group->seen_work != U64_MAX) {
+			group->works[pool->state] += progress.work - group->seen_work;
+			sum->work += progress.work - group->seen_work;
+		}
+		group->seen_work = progress.work;
 		sum->inflight += progress.inflight;
 		sum->open += progress.open;
 		ioband_stats_unpin(stats);
@@ -257,10 +262,11 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*
 	 * Discard the sample if the limit had no effect (@late), was reduced or that of a lone
-	 * group, or if a device has been silent.  No trial lasts as long as a discard.
+	 * group, or if a device has been silent.  No trial lasts as long as a discard, or during one
+	 * of the open state.
 	 */
 	if (pool->core.late || pool->core.min_tries || reduced || lone || pool->was_lone ||
-	    pool->stall.silent_ns > pool->sampled_ns ||
+	    pool->stall.silent_ns > pool->sampled_ns || ioband_overhead_is_measured(&pool->overhead) ||
 	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
@@ -282,10 +288,7 @@ static u32 spare_ios(const struct ioband_pool *pool)
 	return pool->limit_ios / 2;
 }
 
-/*
- * Has there been capacity to spare for some time, without ticks that tried another limit?  Or does
- * the device have no queue, so that there is no limit to find?
- */
+/* Has there been capacity to spare for some time, without ticks that tried another limit? */
 static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool discards = !list_empty(&pool->discarders) ||
@@ -303,8 +306,60 @@ static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 		return false;
 	if (!ioband_pool_finds_depth(pool))
 		return pool->calm_ticks >= IOBAND_CALM_TICKS;
-	return (ioband_pool_is_sync(pool) && !discards) ||
-	       (pool->calm_ticks >= IOBAND_CALM_TICKS && ioband_depth_is_settled(&pool->depth));
+	return pool->calm_ticks >= IOBAND_CALM_TICKS && ioband_depth_is_settled(&pool->depth);
+}
+
+/*
+ * The part of the throughput, in 1024ths, that is of other groups in one of the two states.  Under
+ * the pool's lock.
+ */
+static u32 moved_part(const struct ioband_pool *pool)
+{
+	u64 sums[2] = {}, same = 0;
+	struct ioband_group *group;
+
+	list_for_each_entry(group, &pool->active, active) {
+		sums[IOBAND_OPEN] += group->works[IOBAND_OPEN];
+		sums[IOBAND_SHARED] += group->works[IOBAND_SHARED];
+	}
+	list_for_each_entry(group, &pool->active, active)
+		same += min(div64_u64(group->works[IOBAND_OPEN] << 10, sums[IOBAND_OPEN] + 1),
+			    div64_u64(group->works[IOBAND_SHARED] << 10, sums[IOBAND_SHARED] + 1));
+	return 1024 - min(same + pool->nr_active, 1024ULL);	/* they are rounded down */
+}
+
+/*
+ * Does the shared state cost several groups throughput?  @sum: of a scan since the last tick;
+ * @late: bios in flight do not belong to the present state.  Under the pool's lock.
+ */
+static bool is_overhead_high(struct ioband_pool *pool, const struct ioband_progress *sum,
+			     bool late, u64 now_ns)
+{
+	struct ioband_overhead_look look = {
+		.now_ns = now_ns,
+		.inflight_ios = sum->inflight,
+		.shared = pool->state == IOBAND_SHARED,
+		.possible = pool->nr_active > 1 && pool->nr_active <= IOBAND_SCAN_GROUPS &&
+			    ioband_pool_finds_depth(pool) &&
+			    !ioband_core_has_guarantees(&pool->core) &&
+			    list_empty(&pool->discarders) &&
+			    !ioband_discard_is_recent(&pool->lost, now_ns),
+		.busy = pool->busy_ticks >= IOBAND_OVERHEAD_TICKS &&
+			pool->core.gap_ns <= IOBAND_OVERHEAD_GAP_NS,
+		.late = late,
+	};
+	struct ioband_group *group;
+	bool high;
+
+	pool->work += sum->work;
+	look.work = pool->work;
+	if (look.possible && pool->overhead.phase)
+		look.moved = moved_part(pool);
+	high = ioband_overhead_tick(&pool->overhead, &look);
+	if (look.possible && ioband_overhead_begins(&pool->overhead, now_ns))
+		list_for_each_entry(group, &pool->active, active)
+			group->works[pool->state] = 0;
+	return high;
 }
 
 /* Does at most one group want the device, and probably for some time? */
@@ -320,13 +375,13 @@ static bool is_alone(const struct ioband_pool *pool, u64 now_ns)
 /* Under the walk mutex; takes the pool's lock. */
 static void tick_shared(struct ioband_pool *pool)
 {
-	struct ioband_progress sum;
-	bool reduced;
+	struct ioband_progress sum = {};
+	bool reduced, high;
 	u64 now_ns;
 
 	spin_lock_irq(&pool->lock);
 	reduced = pool->open_ios;
-	if (reduced) {
+	if (reduced || ioband_overhead_is_measured(&pool->overhead)) {
 		spin_unlock_irq(&pool->lock);
 		scan_open(pool, false, &sum);
 		spin_lock_irq(&pool->lock);
@@ -341,17 +396,18 @@ static void tick_shared(struct ioband_pool *pool)
 		ioband_latency_end_throttle(&pool->core, now_ns);
 	tick_depth(pool, reduced, now_ns);
 	ioband_below_look(&pool->core, now_ns);		/* at the limit from now on */
+	high = is_overhead_high(pool, &sum, reduced, now_ns);
 	/*
 	 * Not while a device is silent, or a policy below delays: all bios would be dispatched.
 	 * Nor while a task owes.
 	 */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
 	    now_ns > pool->owed_ns + IOBAND_OWED_NS &&
-	    (is_alone(pool, now_ns) || is_calm(pool, now_ns))) {
+	    (is_alone(pool, now_ns) || is_calm(pool, now_ns) || high)) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);
 		set_limit(pool, now_ns);
-		pool->calm_until = jiffies + IOBAND_CALM_TIME;
+		pool->calm_until = jiffies + (high ? 0 : IOBAND_CALM_TIME);
 	} else {
 		ioband_dispatch(pool, now_ns);
 	}
@@ -363,7 +419,7 @@ static void tick_shared(struct ioband_pool *pool)
 static void tick_open(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
-	bool may_hang;
+	bool may_hang, high;
 	u32 inflight;
 	u64 now_ns;
 
@@ -371,16 +427,15 @@ static void tick_open(struct ioband_pool *pool)
 	spin_lock_irq(&pool->lock);
 	now_ns = ktime_get_ns();
 	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* queued by a maximum */
+	high = is_overhead_high(pool, &sum, false, now_ns);
 	/*
 	 * More is in flight than is_calm() allows.  The limit may never be reached, as a device
-	 * with a short queue of its own makes submitters wait.  At a device without a queue, the
-	 * bios in flight are in the plugs of tasks.
+	 * with a short queue of its own makes submitters wait.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active &&
 	    (pool->slice_ms ||
-	     (pool->nr_active > 1 &&
-	      ((inflight > spare_ios(pool) && !ioband_pool_is_sync(pool)) ||
-	       ioband_core_has_guarantees(&pool->core) ||
+	     (pool->nr_active > 1 && !high &&
+	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
 	may_hang = pool->lost.inflight || ioband_stall_is_silent(&pool->stall);

@@ -30,6 +30,7 @@
 #include "sched/depth.h"
 #include "sched/discard.h"
 #include "sched/lone.h"
+#include "sched/overhead.h"
 #include "sched/stall.h"
 
 #ifndef CONFIG_BLK_CGROUP
@@ -108,9 +109,10 @@ struct ioband_pool {
 	u32 peak_ios;			/* most bios in flight since the last tick */
 	struct list_head gather_cpus;	/* rings of CPUs that may gather completions (gather.c) */
 	unsigned int nr_gather_cpus;	/* of them, as far as they count for @quantum */
-	bool sync_ios;		/* since the last tick, one completed while it was submitted */
-	bool async_ios;			/* since the last tick, one completed later, or failed */
-	u32 sync_ticks;		/* ticks with bios since @async_ios; up to IOBAND_SYNC_TICKS */
+	u32 idle_ios;			/* completions since the last tick that came to an idle CPU */
+	u32 busy_ticks;		/* in a row with few of these; up to IOBAND_OVERHEAD_TICKS */
+	struct ioband_overhead overhead;
+	u64 work;			/* completed in scans so far, for @overhead */
 	unsigned int calm_ticks;	/* in a row with capacity to spare */
 	struct ioband_lone lone;
 	bool was_lone;			/* its limit was in force at the last tick */

@@ -3,7 +3,7 @@
  * dm-ioband: the two states of a pool.
  *
  * In the open state no bio has to be queued: one group is active, or all groups together do not
- * fill the device, or it has no queue (gather.c).  A bio finds its group, sees that the group is
+ * fill the device, or the CPUs limit them (sched/overhead.h).  A bio finds its group, sees that the group is
  * open, is counted on its CPU, and is dispatched.  It takes no lock, and writes no cache line that
  * another CPU writes.  In the shared state groups compete.  Every bio passes the scheduler under
  * the pool's lock, and may be queued in its group.
@@ -20,9 +20,8 @@
  * pool is shared until two conditions hold: the groups do not fill the device, and no group is idle
  * or has a minimum or a latency target.  Then the pool is open for a few seconds, after which the
  * load may have changed.  It returns to the shared state earlier if more than half of the limit is
- * in flight (the pool's tick checks), or if a group discards.  The pool opens for as long if its
- * devices have no queue; then the number of bios in flight does not matter.  Bios without data pass
- * the scheduler in the open state too (split.c).  Service in the open state is not charged, as no
+ * in flight (the pool's tick checks), or if a group discards.  If the CPUs limit the groups, the
+ * throughput decides instead.  Bios without data pass the scheduler in the open state too (split.c).  Service in the open state is not charged, as no
  * other group wanted it.  Bios of the open state that are in flight when groups begin to compete
  * count from then on, see ioband_state_apply().
  */
@@ -148,9 +147,8 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->lost.began_ns = now_ns;
 	pool->peak_ios = ioband_dispatch_inflight(pool);
 	pool->calm_ticks = 0;
-	pool->sync_ios = false;
-	pool->async_ios = false;
-	pool->sync_ticks = 0;
+	pool->idle_ios = 0;
+	pool->busy_ticks = 0;
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
 	pool->open_shift = 0;
@@ -194,6 +192,9 @@ void ioband_state_activate(struct ioband_group *group)
 		if (!pool->nr_active && pool->state == IOBAND_SHARED && !pool->slice_ms)
 			begin_core(pool, ktime_get_ns());
 		group->busy_at = jiffies;
+		group->seen_work = U64_MAX;
+		group->works[IOBAND_OPEN] = 0;
+		group->works[IOBAND_SHARED] = 0;
 		list_add_tail(&group->active, &pool->active);
 		pool->nr_active++;
 		if (pool->state == IOBAND_SHARED && pool->nr_active <= 2)
@@ -205,7 +206,8 @@ void ioband_state_activate(struct ioband_group *group)
 	if (pool->slice_ms ||
 	    (pool->nr_active > 1 &&
 	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
-	      !(ioband_depth_is_settled(&pool->depth) || ioband_pool_is_sync(pool)) ||
+	      !(ioband_depth_is_settled(&pool->depth) ||
+		ioband_overhead_is_found(&pool->overhead, ktime_get_ns())) ||
 	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else
@@ -236,6 +238,7 @@ void ioband_state_deactivate(struct ioband_group *group)
 void ioband_state_update(struct ioband_pool *pool)
 {
 	spin_lock_irq(&pool->lock);
+	ioband_overhead_forget(&pool->overhead);
 	ioband_dispatch(pool, ktime_get_ns());
 	update_open(pool);
 	spin_unlock_irq(&pool->lock);

@@ -492,9 +492,9 @@ void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *p
 			open += READ_ONCE(part->open[op]);
 	}
 	add_inflight(sum.inflight, stats);
-	progress->ios = 0;
+	progress->work = 0;
 	for (op = 0; op < IOBAND_NR_OPS; op++) {
-		progress->ios += sum.op[op].ios;
+		progress->work += sum.op[op].ios * IOBAND_BIO_BYTES + sum.op[op].bytes;
 		inflight += sum.inflight[op];
 	}
 	progress->inflight = max(inflight, 0);

@@ -41,7 +41,7 @@ static __always_inline void ioband_stats_count(const struct ioband_stats *stats,
 
 /* Activity of a group. */
 struct ioband_progress {
-	u64 ios;			/* completed bios */
+	u64 work;			/* completed so far, as in ioband_depth_work() */
 	u32 inflight;			/* bios queued or in flight */
 	u32 open;		/* bios of the open state in flight, counted slightly earlier */
 };

@@ -141,19 +141,6 @@ struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_is_sending() - does the current task submit the bios of a queue
- * @io: per-bio data of a bio for the queue; it may not have been on it
- *
- * Context: Any.
- *
- * Return: true if it is a worker and does.
- */
-bool ioband_submit_is_sending(struct ioband_io *io)
-{
-	return READ_ONCE(queue_of(io, lane_of(ioband_bio_of(io)))->sending) == current;
-}
-
-/**
  * ioband_submit_flush() - let a worker submit a target's own flush
  * @target: target with a flush that is due
  *

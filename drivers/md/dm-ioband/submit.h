@@ -15,7 +15,6 @@
  * @work: submits the bios on their CPU
  * @worker: task that runs @work, or NULL
  * @rescue: submits the bios on another CPU; both may run at the same time
- * @sending: task that submits bios now; NULL: none; an estimate while @rescue runs, too
  * @late: the CPU of the queue does not run @work, and @rescue takes its place
  * @in_hand: number of workers that have taken bios, and have not submitted all of them
  * @slept: the worker slept while it submitted the bios that it took last; of the size of xchg()
@@ -34,7 +33,6 @@ struct ioband_queue {
 	struct work_struct work;
 	struct task_struct *worker;
 	struct work_struct rescue;
-	const struct task_struct *sending;
 	bool late;
 	atomic_t in_hand;
 	unsigned int slept;
@@ -50,7 +48,6 @@ void ioband_submit_bio(struct ioband_io *io);
 void ioband_submit_split(struct ioband_io *io);
 void ioband_submit_again(struct ioband_io *io);
 struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io);
-bool ioband_submit_is_sending(struct ioband_io *io);
 void ioband_submit_flush(struct ioband_target *target);
 bool ioband_submit_look(struct ioband_queue *queue, int cpu);
 

@@ -95,7 +95,6 @@ static void submit_splits(struct ioband_io *io, struct blk_plug *plug)
 	const u32 bytes = atomic_read(&io->due_bytes);
 	const bool last = io->sent + bytes == io->bytes;
 
-	WRITE_ONCE(io->sender, current);
 	submit_bytes(io, bytes, plug);
 	if (!last && atomic_sub_return(bytes, &io->due_bytes))
 		ioband_submit_again(io);
@@ -170,7 +169,6 @@ static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 		if (io->split_bytes) {
 			submit_splits(io, &plug);
 		} else {
-			io->sender = current;
 			dm_submit_bio_remap(ioband_bio_of(io), NULL);
 			atomic_dec(&target->ready_ios);
 			yield_cpu(&plug);
@@ -195,9 +193,7 @@ static bool submit_queued(struct ioband_queue *queue)
 		return false;
 	atomic_inc(&queue->in_hand);
 	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
-	WRITE_ONCE(queue->sending, current);
 	sent = submit_list(target, list);
-	WRITE_ONCE(queue->sending, NULL);
 	slept = current->nvcsw != switches;
 	atomic_dec(&queue->in_hand);
 	if (queue->lane == IOBAND_LANE_PROMPT)

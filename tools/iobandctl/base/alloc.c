@@ -71,15 +71,14 @@ char *xasprintf(const char *fmt, ...)
 /* Append to a text in memory of its own.  The arguments may lie in the text itself. */
 void xappend(char **text, const char *fmt, ...)
 {
-	char *before = *text, *more;
+	char *before __free = *text;
+	char *more __free = NULL;
 	va_list args;
 
 	va_start(args, fmt);
 	more = xvasprintf(fmt, args);
 	va_end(args);
 	*text = xasprintf("%s%s", before, more);
-	free(more);
-	free(before);
 }
 
 /*
@@ -104,4 +103,20 @@ void *xgrow(void *array, size_t count, size_t size)
 FILE *xmemstream(char **text, size_t *size)
 {
 	return checked(open_memstream(text, size));
+}
+
+/* For __free. */
+void free_pointer(void *pointer)
+{
+	void *memory;
+
+	memcpy(&memory, pointer, sizeof(memory));
+	free(memory);
+}
+
+/* For __cleanup(): close a stream, if it is open. */
+void close_file(FILE **file)
+{
+	if (*file)
+		fclose(*file);
 }

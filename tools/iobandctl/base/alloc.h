@@ -15,6 +15,8 @@ __printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
 __printf(1, 2) char *xasprintf(const char *fmt, ...);
 __printf(2, 3) void xappend(char **text, const char *fmt, ...);
 void *xgrow(void *array, size_t count, size_t size);
+void free_pointer(void *pointer);
+void close_file(FILE **file);
 
 /* Append an uninitialised element to an array of @count elements.  Returns its address. */
 #define XPUSH(array, count) ({						\
@@ -25,5 +27,8 @@ void *xgrow(void *array, size_t count, size_t size);
 })
 
 FILE *xmemstream(char **text, size_t *size);
+
+/* For a pointer to memory of its own, or NULL: the memory is freed where the scope ends. */
+#define __free __cleanup(free_pointer)
 
 #endif

@@ -8,7 +8,6 @@
  *	messages	2000		default
  *	lists		2000		the key is absent
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -221,8 +220,9 @@ enum rate bounds_conflict(const struct bounds *bounds)
  */
 int bounds_check(const struct bounds *bounds, struct problem *problem)
 {
+	char *most __free = NULL;
+	char *least __free = NULL;
 	enum rate rate = bounds_conflict(bounds);
-	char *most, *least;
 
 	if (rate == RATES)
 		return 0;
@@ -230,7 +230,5 @@ int bounds_check(const struct bounds *bounds, struct problem *problem)
 	least = rate_text(&bounds->of[MINIMUM], MINIMUM, rate);
 	problem_set(problem, "a minimum of %s=%s is more than the maximum of %s=%s",
 		    rate_names[rate], least, rate_names[rate], most);
-	free(most);
-	free(least);
 	return -1;
 }

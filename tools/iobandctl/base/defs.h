@@ -6,5 +6,6 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define __printf(text, first) __attribute((format(printf, text, first)))
 #define __aligned(size) __attribute((aligned(size)))
+#define __cleanup(function) __attribute((cleanup(function)))
 
 #endif

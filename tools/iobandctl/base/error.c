@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <syslog.h>
 
 #include "base/alloc.h"
@@ -15,7 +14,8 @@ static struct problem *instead;
 
 static void say(const char *fmt, va_list args)
 {
-	char *text, *shown;
+	char *text __free = NULL;
+	char *shown __free = NULL;
 
 	if (instead) {
 		vsnprintf(instead->text, sizeof(instead->text), fmt, args);
@@ -25,8 +25,6 @@ static void say(const char *fmt, va_list args)
 	shown = show(text, stderr);
 	fflush(stdout);
 	fprintf(stderr, "iobandctl: %s\n", shown);
-	free(shown);
-	free(text);
 }
 
 /* Record an error.  Return: -1, so that a parser can return it. */
@@ -80,7 +78,8 @@ void note(const char *fmt, ...)
  */
 void note_in_log(int priority, const char *fmt, ...)
 {
-	char *text, *shown;
+	char *text __free = NULL;
+	char *shown __free = NULL;
 	va_list args;
 
 	va_start(args, fmt);
@@ -88,8 +87,6 @@ void note_in_log(int priority, const char *fmt, ...)
 	va_end(args);
 	shown = show(text, stderr);
 	syslog(priority, "%s", shown);
-	free(shown);
-	free(text);
 }
 
 /*

@@ -44,11 +44,9 @@ int infile_read(const char *path, char **text)
  */
 bool infile_line(const char *path, char *line, size_t size)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file __cleanup(close_file) = fopen(path, "re");
 	bool read = file && (!line || fgets(line, size, file));
 
-	if (file)
-		fclose(file);
 	if (read && line)
 		line[strcspn(line, "\n")] = 0;
 	return read;

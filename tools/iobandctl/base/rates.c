@@ -266,11 +266,10 @@ char *rates_explicit(const char *text)
 	char *all = xstrdup("");
 
 	while (span_word(&rest, &word)) {
-		char *one = xstrndup(word.start, word.length);
+		char *one __free = xstrndup(word.start, word.length);
 		struct span plain;
 
 		xappend(&all, "%s%s%s", *all ? " " : "", one, rates_plain(one, &plain) ? "iB" : "");
-		free(one);
 	}
 	return all;
 }

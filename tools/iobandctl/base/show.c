@@ -6,10 +6,10 @@
  * and all messages pass here; JSON has escapes of its own.
  */
 #include <langinfo.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/show.h"
 #include "base/words.h"
 
@@ -30,9 +30,7 @@ char *show(const char *text, FILE *stream)
 /* Whether show() would not change a text. */
 bool show_is_needless(const char *text, FILE *stream)
 {
-	char *shown = show(text, stream);
-	bool is = !strcmp(shown, text);
+	char *shown __free = show(text, stream);
 
-	free(shown);
-	return is;
+	return !strcmp(shown, text);
 }

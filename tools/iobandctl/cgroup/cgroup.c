@@ -74,11 +74,9 @@ static char *file_in(const struct hierarchy *hierarchy, const char *path, const 
  */
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 {
-	char *directory = file_in(hierarchy, path, "");
-	bool exists = hierarchy_is_cgroup(directory);
+	char *directory __free = file_in(hierarchy, path, "");
 
-	free(directory);
-	return exists;
+	return hierarchy_is_cgroup(directory);
 }
 
 /*
@@ -105,12 +103,10 @@ bool hierarchy_is_whole(const struct hierarchy *hierarchy)
  */
 bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 {
-	char *directory = file_in(hierarchy, path, "");
+	char *directory __free = file_in(hierarchy, path, "");
 	struct stat info;
-	bool is = !stat(directory, &info) && info.st_ino == id;
 
-	free(directory);
-	return is;
+	return !stat(directory, &info) && info.st_ino == id;
 }
 
 /*
@@ -122,13 +118,12 @@ bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
  */
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
-	char *name = file_in(hierarchy, path, "cgroup.controllers");
+	char *name __free = file_in(hierarchy, path, "cgroup.controllers");
 	char controllers[1024] = "";
 	struct span rest, word;
 	bool found = false;
 
 	infile_line(name, controllers, sizeof(controllers));
-	free(name);
 	rest = span_of(controllers);
 	while (!found && span_word(&rest, &word))
 		found = span_is(word, "io");
@@ -142,16 +137,13 @@ bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
  */
 bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 {
-	char *name = file_in(hierarchy, path, "cgroup.events");
-	FILE *file = fopen(name, "re");
+	char *name __free = file_in(hierarchy, path, "cgroup.events");
+	FILE *file __cleanup(close_file) = fopen(name, "re");
 	char line[64];
 	bool populated = false;
 
-	free(name);
 	while (file && !populated && fgets(line, sizeof(line), file))
 		populated = !strcmp(line, "populated 1\n");
-	if (file)
-		fclose(file);
 	return populated;
 }
 
@@ -159,12 +151,11 @@ bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 static void explain_part(const struct hierarchy *hierarchy, const char *path, size_t length,
 			 char **how)
 {
-	char *part = xstrndup(path, length);
+	char *part __free = xstrndup(path, length);
 
 	if (!cgroup_has_io(hierarchy, part))
 		xappend(how, "%secho +io > %s%.*s/cgroup.subtree_control", **how ? " && " : "",
 			hierarchy->root, (int)(strrchr(part, '/') - part), part);
-	free(part);
 }
 
 /* The commands that enable io for a cgroup, from the first ancestor without it. */
@@ -191,17 +182,13 @@ static void nearest_with_io(const struct hierarchy *hierarchy, char *path)
 
 static int refuse_without_io(const struct hierarchy *hierarchy, const char *path)
 {
-	char *how = explain_io(hierarchy, path);
-	char *owner = xstrdup(path);
-	int code;
+	char *how __free = explain_io(hierarchy, path);
+	char *owner __free = xstrdup(path);
 
 	nearest_with_io(hierarchy, owner);
-	code = fail(EXIT_MISSING,
+	return fail(EXIT_MISSING,
 		    "the io controller is not enabled for cgroup %s, so its I/O belongs to %s; enable it with '%s', or for a unit of systemd with 'systemctl set-property UNIT IOAccounting=yes' (Delegate=io for what a unit manages itself)",
 		    path, owner, how);
-	free(owner);
-	free(how);
-	return code;
 }
 
 /*
@@ -210,13 +197,12 @@ static int refuse_without_io(const struct hierarchy *hierarchy, const char *path
  */
 int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 {
-	char *directory = file_in(hierarchy, path, "");
+	char *directory __free = file_in(hierarchy, path, "");
 	struct stat info;
 	int error = stat(directory, &info) ? errno : 0;
 
 	if (!error && !hierarchy_is_cgroup(directory))
 		error = ENOENT;
-	free(directory);
 	if (error == ENOENT)
 		return fail(EXIT_MISSING,
 			    "there is no cgroup %s in %s: %s; a unit has one while it runs ('systemctl show -P ControlGroup UNIT' prints it), and iobandctl-watch sets what ioband.conf(5) says of it whenever it starts",

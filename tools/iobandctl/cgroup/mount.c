@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/handles.h"
 #include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "host/reach.h"
@@ -49,7 +50,7 @@ static struct libmnt_fs *find(struct libmnt_table *mounts, bool (*wanted)(struct
  */
 bool hierarchy_look(struct hierarchy *hierarchy)
 {
-	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_table *mounts __cleanup(close_mounts) = mnt_new_table();
 	struct libmnt_fs *mount = NULL;
 
 	if (mounts && !mnt_table_parse_mtab(mounts, NULL)) {
@@ -62,7 +63,6 @@ bool hierarchy_look(struct hierarchy *hierarchy)
 	}
 	if (mount)
 		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s", mnt_fs_get_target(mount));
-	mnt_unref_table(mounts);
 	return mount;
 }
 

@@ -2,7 +2,6 @@
 /* Iteration over all cgroups of a hierarchy, parents first. */
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,14 +15,13 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
 	int code = EXIT_OK;
 
 	while (code == EXIT_OK && (entry = readdir(directory))) {
-		char *below;
+		char *below __free = NULL;
 
 		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") ||
 		    !strcmp(entry->d_name, ".."))
 			continue;
 		below = xasprintf("%s/%s", path[1] ? path : "", entry->d_name);
 		code = cgroup_walk(hierarchy, below, visit, data);
-		free(below);
 	}
 	return code;
 }
@@ -40,13 +38,12 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
  */
 int cgroup_walk(const struct hierarchy *hierarchy, const char *path, cgroup_visit visit, void *data)
 {
-	char *name = xasprintf("%s%s", hierarchy->root, path[1] ? path : "");
-	struct stat info;
+	char *name __free = xasprintf("%s%s", hierarchy->root, path[1] ? path : "");
 	DIR *directory;
+	struct stat info;
 	int code = EXIT_OK;
 
 	directory = opendir(name);
-	free(name);
 	if (!directory)
 		return EXIT_OK;
 	if (!fstat(dirfd(directory), &info))

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/infile.h"
 #include "config/conf.h"
 
@@ -14,8 +14,8 @@
 
 static int add_file(struct conf *conf, const char *name)
 {
+	char *text __free = NULL;
 	struct problem problem;
-	char *text;
 	int code = EXIT_OK, error = infile_read(name, &text);
 
 	if (error == EILSEQ)
@@ -24,7 +24,6 @@ static int add_file(struct conf *conf, const char *name)
 		code = fail(exit_code_of(error), "cannot read %s: %s", name, strerror(error));
 	else if (conf_add(conf, name, text, &problem))
 		code = fail(EXIT_USAGE, "%s", problem.text);
-	free(text);
 	return code;
 }
 
@@ -49,13 +48,11 @@ static int add_drop_ins(struct conf *conf)
 
 static int add_installed(struct conf *conf)
 {
-	FILE *file = fopen(CONF_FILE, "re");
+	FILE *file __cleanup(close_file) = fopen(CONF_FILE, "re");
 	int code = EXIT_OK;
 
 	if (file || errno != ENOENT)
 		code = add_file(conf, CONF_FILE);
-	if (file)
-		fclose(file);
 	if (goes_on(conf, code))
 		code = first_failure(code, add_drop_ins(conf));
 	return code;
@@ -128,7 +125,7 @@ void conf_warn_of_units(const struct conf *conf)
  */
 int conf_check_files(const char *file)
 {
-	struct conf conf = { .wrong = say };
+	struct conf conf __cleanup(conf_free) = { .wrong = say };
 	struct problem problem;
 	int code = file ? add_file(&conf, file) : add_installed(&conf);
 
@@ -142,6 +139,5 @@ int conf_check_files(const char *file)
 	} else {
 		code = EXIT_FAILED;
 	}
-	conf_free(&conf);
 	return code;
 }

@@ -132,17 +132,14 @@ static int check_path(const char *path, bool is_pattern, struct problem *problem
  */
 int conf_check_path(const struct conf_section *group, struct problem *problem)
 {
-	char *path;
-	int result;
+	char *path __free = NULL;
 
 	if (!group->path)
 		return 0;
 	path = xstrdup(group->path);
 	if (group->is_pattern)
 		unquote(group->path, path);
-	result = check_path(path, group->is_pattern, problem);
-	free(path);
-	return result;
+	return check_path(path, group->is_pattern, problem);
 }
 
 static void read_path(struct conf_section *section)
@@ -257,18 +254,15 @@ void conf_match(const struct conf *conf, const char *path, struct conf_matches *
  */
 bool conf_is_open_at(const struct conf_section *group, const char *path)
 {
+	char *head __free = NULL;
 	const char *name = group->path, *end = name;
-	char *head;
-	bool is;
 
 	for (const char *slash = path; end && slash; slash = strchr(slash + 1, '/')) {
 		name = end;
 		end = strchr(name + 1, '/');
 	}
 	head = end ? xstrndup(group->path, end - group->path) : xstrdup(group->path);
-	is = has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
-	free(head);
-	return is;
+	return has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
 }
 
 void conf_matches_free(struct conf_matches *matches)
@@ -331,11 +325,8 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches, e
 const struct conf_section *conf_setting_of(const struct conf *conf, enum conf_key key,
 					   const char *path, const char *pool, const char *device)
 {
-	const struct conf_section *section;
-	struct conf_matches matches;
+	struct conf_matches matches __cleanup(conf_matches_free);
 
 	conf_match(conf, path, &matches);
-	section = conf_setting_in(&matches, key, pool, device);
-	conf_matches_free(&matches);
-	return section;
+	return conf_setting_in(&matches, key, pool, device);
 }

@@ -17,15 +17,14 @@
 /* The default pool of the disks below a device, or NULL. */
 static char *find_pool(const char *path)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
 	char pool[IOBAND_POOL_SIZE];
 	struct device device;
 	bool found = device_find(path, &device) && device_disks(&device, &disks, &passed);
 
 	if (found)
 		pool_name_of(&disks, pool);
-	names_free(&disks);
-	names_free(&passed);
 	return found ? xstrdup(pool) : NULL;
 }
 
@@ -62,13 +61,13 @@ static bool is_given(const struct conf *conf, const char *pool)
 /* Check whether a pool's name contains a kernel's name of a disk. */
 static bool has_kernels(const char *pool)
 {
-	char *names = xstrdup(pool), *rest, *name;
+	char *names __free = xstrdup(pool);
+	char *rest, *name;
 	struct device disk;
 	bool found = false;
 
 	for (name = strtok_r(names, "+", &rest); name && !found; name = strtok_r(NULL, "+", &rest))
 		found = device_of_kernel_name(name, &disk) || pool_is_kernels(name);
-	free(names);
 	return found;
 }
 
@@ -88,14 +87,13 @@ static char *path_of(const char *name)
 
 static void warn_of_name(const char *where, const char *pool)
 {
-	char *path = path_of(strrchr(pool, '/') ? strrchr(pool, '/') + 1 : pool);
+	char *path __free = path_of(strrchr(pool, '/') ? strrchr(pool, '/') + 1 : pool);
 	struct problem why;
 
 	problem_set(&why,
 		    "pool %s has the kernel's name of a disk, which may be another's after a reboot; write %s in its place, or give the pool a name, with 'pool' in the sections of its devices",
 		    pool, path ? path : "a path in /dev/disk/by-id");
 	note("note: %s: %s", where, why.text);
-	free(path);
 }
 
 /* Check whether a path is the kernel's node of a disk. */

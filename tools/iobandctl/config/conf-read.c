@@ -121,12 +121,11 @@ static int check_types(const char *text, struct problem *problem)
 	struct span rest = span_of(text), word;
 
 	while (span_word(&rest, &word)) {
-		char *type = xstrndup(word.start, word.length);
+		char *type __free = xstrndup(word.start, word.length);
 		int result = check_word(type, types,
 					"disk, part, lvm, crypt, raid, mpath, dm and loop",
 					problem);
 
-		free(type);
 		if (result)
 			return result;
 	}
@@ -323,7 +322,7 @@ static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf, char *text,
 			  enum syntax_state *state, struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
-	struct fault *faults;
+	struct fault *faults __free = NULL;
 	char **errors = NULL;
 	int result = 0;
 	size_t n;
@@ -340,7 +339,6 @@ static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf, char *text,
 		if (loses_title(&faults[i]) || !leave_out(text, faults[i].line))
 			*state = SYNTAX_LOST;
 	}
-	free(faults);
 	ini_config_free_errors(errors);
 	return result;
 }
@@ -507,7 +505,7 @@ static int read_text(struct conf *conf, char *text, enum syntax_state *state,
  */
 int conf_add(struct conf *conf, const char *file, const char *text, struct problem *problem)
 {
-	char *copy = xstrdup(text);
+	char *copy __free = xstrdup(text);
 	enum syntax_state state;
 	int result = 0;
 
@@ -517,7 +515,6 @@ int conf_add(struct conf *conf, const char *file, const char *text, struct probl
 		if (copy[strspn(copy, " \t\n")])
 			result = read_text(conf, copy, &state, problem);
 	} while (!result && state == SYNTAX_AGAIN);
-	free(copy);
 	return result;
 }
 

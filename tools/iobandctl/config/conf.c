@@ -117,10 +117,9 @@ static bool matches(const char *list, const char *text)
 	bool found = false;
 
 	while (text && !found && span_word(&rest, &word)) {
-		char *pattern = xstrndup(word.start, word.length);
+		char *pattern __free = xstrndup(word.start, word.length);
 
 		found = !fnmatch(pattern, text, 0);
-		free(pattern);
 	}
 	return found;
 }

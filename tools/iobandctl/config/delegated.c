@@ -71,13 +71,12 @@ static void warn(const struct conf *conf, const struct conf_section *section, co
 
 static bool is_delegated(const struct hierarchy *hierarchy, const char *path)
 {
-	char *name = xasprintf("%s%s", hierarchy->root, path);
+	char *name __free = xasprintf("%s%s", hierarchy->root, path);
 	int directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool is = directory >= 0 && delegated_is(directory);
 
 	if (directory >= 0)
 		close(directory);
-	free(name);
 	return is;
 }
 

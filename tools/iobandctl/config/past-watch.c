@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -17,11 +16,9 @@
 
 static int open_lock(int flags)
 {
-	char *path = records_path(".watch");
-	int fd = open(path, flags | O_CLOEXEC, 0644);
+	char *path __free = records_path(".watch");
 
-	free(path);
-	return fd;
+	return open(path, flags | O_CLOEXEC, 0644);
 }
 
 /*

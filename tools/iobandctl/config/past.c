@@ -38,9 +38,8 @@ static void read_units(struct conf *conf)
 		char **text = &conf->v[i / RATE_BOUNDS].value[key].text;
 		char *former = *text;
 
-		if (!former)
-			continue;
-		*text = rates_explicit(former);
+		if (former)
+			*text = rates_explicit(former);
 		free(former);
 	}
 }
@@ -59,13 +58,12 @@ static int read_conf(struct conf *conf, const char *path, const char *text)
 /* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
-	char *path = records_path(name), *text;
+	char *path __free = records_path(name);
+	char *text __free = NULL;
 	bool good = !infile_read(path, &text) && *text;
 
 	*conf = (struct conf){ .n = 0 };
 	good = good && !read_conf(conf, path, text);
-	free(text);
-	free(path);
 	if (good)
 		conf_find_pools(conf);
 	else
@@ -230,9 +228,9 @@ bool past_asked_own(const struct past *past, const char *name, int setting,
 /* Bounds are written in the canonical form, with explicit units. */
 static void write_key(FILE *file, const struct conf_section *section, enum conf_key key)
 {
+	char *canonical __free = NULL;
 	struct bounds bounds = conf_bounds(section);
 	const char *text = conf_text(section, key);
-	char *canonical = NULL;
 
 	if (!text)
 		return;
@@ -241,7 +239,6 @@ static void write_key(FILE *file, const struct conf_section *section, enum conf_
 			canonical = bound_text(&bounds, bound);
 	}
 	fprintf(file, "%s = %s\n", conf_key_name(key), canonical ? canonical : text);
-	free(canonical);
 }
 
 static char *text_of(const struct conf *conf)
@@ -276,7 +273,7 @@ static char *name_of(const char *text)
 
 static int write_file(const char *name, const char *text)
 {
-	char *path = records_path(name);
+	char *path __free = records_path(name);
 	struct outfile file;
 	int code;
 
@@ -286,7 +283,6 @@ static int write_file(const char *name, const char *text)
 		fputs(text, file.stream);
 		code = outfile_end(&file);
 	}
-	free(path);
 	return code;
 }
 
@@ -298,13 +294,10 @@ static int write_file(const char *name, const char *text)
  */
 int past_keep(const struct conf *conf, char **file)
 {
-	char *text = text_of(conf);
-	int code;
+	char *text __free = text_of(conf);
 
 	*file = name_of(text);
-	code = write_file(*file, text);
-	free(text);
-	return code;
+	return write_file(*file, text);
 }
 
 /* Write a device's section.  conf_check() requires the key "device". */
@@ -336,10 +329,9 @@ static bool has_device(const struct past_device *v, size_t n, const char *name)
  */
 int past_keep_devices(const struct past *past, const struct past_device *v, size_t n, bool replace)
 {
+	char *text __free = NULL;
 	size_t size, count = 0;
-	char *text = NULL;
 	FILE *file = xmemstream(&text, &size);
-	int code;
 
 	for (size_t i = 0; past && i < past->devices.n; i++) {
 		const struct conf_section *old = &past->devices.v[i];
@@ -351,9 +343,7 @@ int past_keep_devices(const struct past *past, const struct past_device *v, size
 	for (size_t i = 0; i < n; i++)
 		write_device(file, count++, v[i].name, v[i].section);
 	fclose(file);
-	code = write_file(DEVICES, text);
-	free(text);
-	return code;
+	return write_file(DEVICES, text);
 }
 
 /*
@@ -362,8 +352,8 @@ int past_keep_devices(const struct past *past, const struct past_device *v, size
  */
 void past_forget(const char *file)
 {
+	char *watched __free = past_watched();
 	DIR *entries = opendir(records_directory());
-	char *watched = past_watched();
 	struct dirent *entry;
 
 	while (entries && (entry = readdir(entries))) {
@@ -375,5 +365,4 @@ void past_forget(const char *file)
 	}
 	if (entries)
 		closedir(entries);
-	free(watched);
 }

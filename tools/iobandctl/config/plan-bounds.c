@@ -86,7 +86,7 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 			  struct bounds *bounds)
 {
 	const struct ioband_device *device = future->now;
-	struct groups groups;
+	struct groups groups __cleanup(groups_free) = { .n = 0 };
 	int code;
 
 	*bounds = bounds_none;
@@ -98,7 +98,6 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 		    tree_owner(plan->devices, &groups, &groups.v[i]) == device)
 			*bounds = groups.v[i].bounds;
 	}
-	groups_free(&groups);
 	return code;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning the creation of ioband devices, and changes of their settings. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -80,13 +79,13 @@ static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 
 static int plan_new(struct plan *plan, const struct choice *choice)
 {
+	char *name __free = NULL;
 	const struct conf_place *place = &choice->section->place;
 	struct settings settings;
 	struct ioband_table table;
 	struct change *change;
 	struct future *future;
 	struct problem use;
-	char *name;
 	int code;
 
 	if (!choice->named && is_left_alone(plan, choice))
@@ -109,7 +108,6 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 		change->settings = settings;
 		code = plan_own_bounds(plan, future, choice->section);
 	}
-	free(name);
 	return code;
 }
 
@@ -165,12 +163,11 @@ static int plan_own(struct plan *plan, struct future *future, const struct conf_
 /* The pool of a device without a setting in the configuration. */
 static void default_pool(const struct choice *choice, char pool[IOBAND_POOL_SIZE])
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
 
 	device_disks(&choice->device, &disks, &passed);
 	pool_name_of(&disks, pool);
-	names_free(&disks);
-	names_free(&passed);
 }
 
 static int plan_move(struct plan *plan, const struct choice *choice, struct future *future)

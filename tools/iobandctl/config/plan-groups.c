@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning changes of weights and bounds of groups. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -202,13 +201,12 @@ static int want_everywhere(struct trees *trees, const struct conf_matches *match
 static int visit(const char *path, uint64_t id, void *data)
 {
 	struct trees *trees = data;
-	struct conf_matches matches;
+	struct conf_matches matches __cleanup(conf_matches_free);
 	int code = EXIT_OK;
 
 	conf_match(trees->plan->conf, path, &matches);
 	if (matches.n && path[1])
 		code = want_everywhere(trees, &matches, path, id);
-	conf_matches_free(&matches);
 	return code;
 }
 
@@ -428,7 +426,7 @@ static int plan_back(struct trees *trees)
 static void put_off(const struct trees *trees)
 {
 	const struct plan *plan = trees->plan;
-	struct change *sorted = xcalloc(plan->n, sizeof(*sorted));
+	struct change *sorted __free = xcalloc(plan->n, sizeof(*sorted));
 	size_t n = trees->begin;
 
 	for (int pass = 0; pass < 2; pass++) {
@@ -439,13 +437,12 @@ static void put_off(const struct trees *trees)
 	}
 	for (size_t i = trees->begin; i < plan->n; i++)
 		plan->v[i] = sorted[i];
-	free(sorted);
 }
 
 /* Plan changes of weights and bounds of groups. */
 int plan_groups(struct plan *plan)
 {
-	struct trees trees;
+	struct trees trees __cleanup(plan_trees_free);
 	int code = plan_trees_find(plan, &trees);
 
 	/* Presets come first: a cgroup that appears after the walk gets its settings from them. */
@@ -454,6 +451,5 @@ int plan_groups(struct plan *plan)
 	       plan_cgroups(&trees) ?:
 	       plan_back(&trees);
 	put_off(&trees);
-	plan_trees_free(&trees);
 	return code;
 }

@@ -13,7 +13,7 @@
  */
 static int find_place(const struct choice *choice)
 {
-	struct names places = { .n = 0 };
+	struct names places __cleanup(names_free) = { .n = 0 };
 	const char *path = choice->device.path;
 	int code = under_places(path, &places);
 
@@ -21,7 +21,6 @@ static int find_place(const struct choice *choice)
 		code = fail(EXIT_FAILED,
 			    "ioband cannot go into %s itself, but into %s below it: name that",
 			    path, places.n ? places.v[0] : "a device");
-	names_free(&places);
 	return code;
 }
 

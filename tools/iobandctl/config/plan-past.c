@@ -3,7 +3,6 @@
  * The settings of groups and devices to revert: they are in a former
  * configuration, not in the present one, and were not set manually since.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -158,21 +157,18 @@ static struct past_device *list_devices(const struct plan *plan, size_t *n)
 /* Record the configuration before it is applied. */
 int plan_begin(const struct plan *plan)
 {
-	struct past_device *v;
-	char *file;
+	struct past_device *v __free = NULL;
+	char *file __free = NULL;
 	size_t n;
 	int code;
 
 	if (plan->is_partial)
 		return EXIT_OK;
 	code = past_keep(plan->conf, &file);
-	free(file);
 	if (code != EXIT_OK)
 		return code;
 	v = list_devices(plan, &n);
-	code = past_keep_devices(&plan->past, v, n, false);
-	free(v);
-	return code;
+	return past_keep_devices(&plan->past, v, n, false);
 }
 
 /*
@@ -181,8 +177,8 @@ int plan_begin(const struct plan *plan)
  */
 int plan_end(const struct plan *plan, bool all)
 {
-	struct past_device *v;
-	char *file;
+	struct past_device *v __free = NULL;
+	char *file __free = NULL;
 	size_t n;
 	int code;
 
@@ -192,12 +188,10 @@ int plan_end(const struct plan *plan, bool all)
 		return EXIT_OK;
 	v = list_devices(plan, &n);
 	code = past_keep_devices(all ? NULL : &plan->past, v, n, true);
-	free(v);
 	if (!all || code != EXIT_OK)
 		return code;
 	code = past_keep(plan->conf, &file);
 	if (code == EXIT_OK)
 		past_forget(file);
-	free(file);
 	return code;
 }

@@ -9,8 +9,8 @@
 /* The default slice of a pool, from its future disks. */
 static const char *default_slice(const struct plan *plan, const char *pool)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	const char *slice;
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
 
 	for (size_t i = 0; i < plan->n_future; i++) {
 		const struct ioband_table *table = &plan->future[i].table;
@@ -20,10 +20,7 @@ static const char *default_slice(const struct plan *plan, const char *pool)
 		if (!strcmp(table->pool, pool))
 			device_disks(&below, &disks, &passed);
 	}
-	slice = make_slice_of(&disks);
-	names_free(&disks);
-	names_free(&passed);
-	return slice;
+	return make_slice_of(&disks);
 }
 
 /*

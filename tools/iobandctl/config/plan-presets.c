@@ -63,7 +63,7 @@ int plan_presets(struct plan *plan, const struct future *speaker, const struct f
 		 const struct future *owner, struct preset_counts *counts)
 {
 	struct planner planner = { .plan = plan, .speaker = speaker };
-	struct presets now = { .n = 0 };
+	struct presets now __cleanup(presets_free) = { .n = 0 };
 	int code = EXIT_OK;
 
 	presets_tree(&planner.tree, speaker->table.pool, owner ? owner->now : NULL);
@@ -72,10 +72,8 @@ int plan_presets(struct plan *plan, const struct future *speaker, const struct f
 		planner.tree.owner = owner->name;
 	if (asked && (!owner || owner->now))
 		code = query_presets(asked->now, &now);
-	code = code ?: presets_differ(plan->conf, &planner.tree, &now, add_change, &planner,
+	return code ?: presets_differ(plan->conf, &planner.tree, &now, add_change, &planner,
 				      counts);
-	presets_free(&now);
-	return code;
 }
 
 /*

@@ -22,13 +22,11 @@ static int reload(const struct ioband_device *device, const char *pool)
 
 static int create(const struct change *change)
 {
-	struct ioband_devices devices;
-	int code = ioband_load(&devices) ?:
-		   make_device(&devices, &change->settings, change->device,
-			       &change->choice->device);
+	struct ioband_devices devices __cleanup(ioband_free);
 
-	ioband_free(&devices);
-	return code;
+	return ioband_load(&devices) ?:
+	       make_device(&devices, &change->settings, change->device,
+			   &change->choice->device);
 }
 
 static int uncreate(const struct change *change)
@@ -43,7 +41,7 @@ static int uncreate(const struct change *change)
 static int move_to(const char *name, const char *pool)
 {
 	const struct ioband_device *device;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
@@ -53,7 +51,6 @@ static int move_to(const char *name, const char *pool)
 		code = reload(device, pool);
 	else
 		code = fail(EXIT_MISSING, "ioband device %s is gone", name);
-	ioband_free(&devices);
 	return code;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "config/plan.h"
 
 /*
@@ -35,13 +36,12 @@ static const char *weight_word(const char *text)
 static int foresee(const struct plan *plan, const struct choice *choice,
 		   const struct settings *settings, struct ioband_table *table)
 {
+	char *line __free = NULL;
 	struct problem problem;
-	char *line;
 	int code = make_line(plan->devices, settings, &choice->device, &line);
 
 	if (code == EXIT_OK && parse_table(line, table, &problem))
 		code = fail(EXIT_FAILED, "%s", problem.text);
-	free(line);
 	return code;
 }
 

@@ -56,7 +56,7 @@ static void keep_group(struct kept *kept, const struct ioband_device *device,
 static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 		   const struct ioband_device *device)
 {
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 	int code = query_groups(device, &groups);
 
 	kept->table = device->table;
@@ -65,7 +65,6 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 
 		keep_group(kept, device, tree_owner(devices, &groups, group), group);
 	}
-	groups_free(&groups);
 	return code;
 }
 
@@ -102,7 +101,7 @@ static int keep_presets(struct kept *kept, const struct ioband_device *device)
 int plan_keep(struct change *change)
 {
 	const struct ioband_device *device;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	int code;
 
 	if (change->kind != CHANGE_MOVE &&
@@ -118,7 +117,6 @@ int plan_keep(struct change *change)
 		if (code == EXIT_OK && change->kind == CHANGE_MOVE)
 			code = keep_presets(&change->kept, device);
 	}
-	ioband_free(&devices);
 	return code;
 }
 
@@ -128,28 +126,23 @@ int plan_keep(struct change *change)
  */
 static int give_writes_starved(const struct ioband_device *speaker, uint64_t writes_starved)
 {
-	char *reads;
-	int code;
+	char *reads __free = NULL;
 
 	if (writes_starved == IOBAND_WRITES_STARVED_DEFAULT)
 		return EXIT_OK;
 	reads = xasprintf("%llu", (unsigned long long)writes_starved);
-	code = query_set(speaker, "writes_starved", reads);
-	free(reads);
-	return code;
+	return query_set(speaker, "writes_starved", reads);
 }
 
 /* Slices come before the measure, because time is shared only with slices. */
 static int give_settings(const struct ioband_device *speaker, const struct ioband_table *table)
 {
-	char *slice = xasprintf("%llu", (unsigned long long)table->slice_ms);
-	int code = query_set(speaker, "slice", slice) ?:
-		   query_set(speaker, "measure", table->measure) ?:
-		   query_set(speaker, "depth", table->depth) ?:
-		   give_writes_starved(speaker, table->writes_starved);
+	char *slice __free = xasprintf("%llu", (unsigned long long)table->slice_ms);
 
-	free(slice);
-	return code;
+	return query_set(speaker, "slice", slice) ?:
+	       query_set(speaker, "measure", table->measure) ?:
+	       query_set(speaker, "depth", table->depth) ?:
+	       give_writes_starved(speaker, table->writes_starved);
 }
 
 static int give_group(const struct ioband_device *speaker, const struct kept_group *kept)

@@ -184,7 +184,7 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 		      const char *path, struct wish *wish)
 {
 	const struct conf_section *sections[GROUP_SETTINGS];
-	struct conf_matches matches;
+	struct conf_matches matches __cleanup(conf_matches_free);
 
 	*wish = (struct wish){ .place = { NULL } };
 	conf_match(conf, path, &matches);
@@ -196,7 +196,6 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 			wish->place[i] = &sections[i]->value[key].place;
 	}
 	presets_read(sections, &wish->wanted);
-	conf_matches_free(&matches);
 }
 
 /*

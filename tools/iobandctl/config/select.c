@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/alloc.h"
+#include "base/handles.h"
 #include "base/words.h"
 #include "config/select.h"
 #include "host/use.h"
@@ -158,13 +159,12 @@ static bool same(const struct device *a, const struct device *b)
 /* Check udev's links.  A link of the device may point to the ioband device over it. */
 static bool claims(const struct subject *subject, const char *spelled)
 {
+	char *path __free = *spelled == '/' ? xstrdup(spelled) : xasprintf("/dev/%s", spelled);
 	const char *volume = subject->known.volume;
 	bool found = volume && !strcmp(volume, spelled);
-	char *path = *spelled == '/' ? xstrdup(spelled) : xasprintf("/dev/%s", spelled);
 
 	for (size_t i = 0; subject->paths[i] && !found; i++)
 		found = !strcmp(subject->paths[i], path);
-	free(path);
 	return found;
 }
 
@@ -188,10 +188,9 @@ static bool names_device(const char *list, const struct subject *subject)
 	bool found = false;
 
 	while (!found && span_word(&rest, &word)) {
-		char *spelled = xstrndup(word.start, word.length);
+		char *spelled __free = xstrndup(word.start, word.length);
 
 		found = is_named(subject, spelled);
-		free(spelled);
 	}
 	return found;
 }
@@ -230,7 +229,7 @@ static int check_named(const struct conf *conf, const struct conf_section *secti
 
 	while (section->kind == CONF_DEVICE &&
 	       !conf_flag(section, KEY_OPTIONAL) && span_word(&rest, &word)) {
-		char *spelled = xstrndup(word.start, word.length);
+		char *spelled __free = xstrndup(word.start, word.length);
 		bool found = device_find(spelled, &device);
 		int code = EXIT_OK;
 
@@ -239,7 +238,6 @@ static int check_named(const struct conf *conf, const struct conf_section *secti
 			code = fail(EXIT_MISSING,
 				    "%s: there is no block device '%s' (lsblk lists them); with 'optional = yes' that is no error",
 				    where, spelled);
-		free(spelled);
 		if (code != EXIT_OK)
 			return code;
 	}
@@ -282,7 +280,8 @@ static int check_fitted(const struct choices *choices, char *const *only,
 static void look_at(struct udev *udev, const char *path, const struct conf *conf,
 		    const struct device *only, int n, struct choices *choices)
 {
-	struct udev_device *found = udev_device_new_from_syspath(udev, path);
+	struct udev_device *found __cleanup(close_udev_device) =
+		udev_device_new_from_syspath(udev, path);
 	struct subject subject;
 	struct choice choice;
 
@@ -291,7 +290,6 @@ static void look_at(struct udev *udev, const char *path, const struct conf *conf
 	if (describe(found, &subject) && is_wanted(&subject.device, only, n) &&
 	    choose(conf, &subject, &choice))
 		*XPUSH(choices->v, choices->n) = choice;
-	udev_device_unref(found);
 }
 
 static int by_label(const void *left, const void *right)
@@ -304,7 +302,7 @@ static int by_label(const void *left, const void *right)
 static int look_at_all(const struct conf *conf, const struct device *only,
 		       int n, struct choices *choices)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	struct udev_enumerate *all = udev ? udev_enumerate_new(udev) : NULL;
 	struct udev_list_entry *entry;
 
@@ -314,7 +312,6 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 	udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(all))
 		look_at(udev, udev_list_entry_get_name(entry), conf, only, n, choices);
 	udev_enumerate_unref(all);
-	udev_unref(udev);
 	if (choices->n)
 		qsort(choices->v, choices->n, sizeof(*choices->v), by_label);
 	return EXIT_OK;
@@ -328,16 +325,14 @@ static int look_at_all(const struct conf *conf, const struct device *only,
  */
 int select_devices(const struct conf *conf, char *const *only, int n_only, struct choices *choices)
 {
-	struct device *devices = xcalloc(n_only, sizeof(*devices));
+	struct device *devices __free = xcalloc(n_only, sizeof(*devices));
 	int code = resolve_only(only, n_only, devices);
 
 	*choices = (struct choices){ .n = 0 };
 	for (size_t i = 0; i < conf->n && !n_only && code == EXIT_OK; i++)
 		code = check_named(conf, &conf->v[i]);
-	code = code ?: look_at_all(conf, devices, n_only, choices) ?:
+	return code ?: look_at_all(conf, devices, n_only, choices) ?:
 	       check_fitted(choices, only, devices, n_only);
-	free(devices);
-	return code;
 }
 
 /*
@@ -384,7 +379,7 @@ void choices_free(struct choices *choices)
  */
 char *device_lasting_name(unsigned int major, unsigned int minor)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	struct udev_device *found = udev ?
 		udev_device_new_from_devnum(udev, 'b', makedev(major, minor)) :
 		NULL;
@@ -401,6 +396,5 @@ char *device_lasting_name(unsigned int major, unsigned int minor)
 	}
 	name = name ? xstrdup(name) : xasprintf("/dev/block/%u:%u", major, minor);
 	udev_device_unref(found);
-	udev_unref(udev);
 	return name;
 }

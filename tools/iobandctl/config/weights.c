@@ -77,17 +77,13 @@ static char *all_words(const struct bounds *bounds)
 
 static void write_saved(const struct saved_weight *saved)
 {
-	char *group = text_escape(saved->group);
-	char *device = text_escape(saved->device ? saved->device : "");
-	char *weight = weight_text(saved->weight);
-	char *bounds = all_words(&saved->bounds);
+	char *group __free = text_escape(saved->group);
+	char *device __free = text_escape(saved->device ? saved->device : "");
+	char *weight __free = weight_text(saved->weight);
+	char *bounds __free = all_words(&saved->bounds);
 
 	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool, *device ? " device=" : "", device,
 		   group, saved->weight ? " weight=" : "", saved->weight ? weight : "", bounds);
-	free(bounds);
-	free(weight);
-	free(device);
-	free(group);
 }
 
 /* The name of a group that survives a reboot. */
@@ -126,7 +122,7 @@ static void save_group(const struct ioband_devices *devices, const struct groups
 static int save_pool(const struct ioband_devices *devices, const struct scope *scope,
 		     const struct ioband_device *speaker, struct table *table)
 {
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
@@ -135,7 +131,6 @@ static int save_pool(const struct ioband_devices *devices, const struct scope *s
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
 			save_group(devices, &groups, &groups.v[i], speaker->table.pool, table);
 	}
-	groups_free(&groups);
 	return code;
 }
 
@@ -147,7 +142,7 @@ static int save_pool(const struct ioband_devices *devices, const struct scope *s
 int weights_save(const struct ioband_devices *devices, const struct scope *scope, bool json)
 {
 	struct table *table = json ? begin_json() : NULL;
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free);
 	int code = EXIT_OK;
 
 	if (!table)
@@ -155,7 +150,6 @@ int weights_save(const struct ioband_devices *devices, const struct scope *scope
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = save_pool(devices, scope, speakers.v[i], table);
-	targets_free(&speakers);
 	return first_failure(code, table ? print_end(table) : print_flush());
 }
 
@@ -233,7 +227,7 @@ static int apply_to(const struct targets *targets, const struct saved_weight *sa
 
 static int apply(struct finder *finder, const struct saved_weight *saved, struct group_ref *group)
 {
-	struct targets targets;
+	struct targets targets __cleanup(targets_free) = { .n = 0 };
 	struct scope scope;
 	int code = find_scope(finder->devices, saved, &scope) ?:
 		   group_find(finder, saved->group, &scope, group) ?:
@@ -241,9 +235,7 @@ static int apply(struct finder *finder, const struct saved_weight *saved, struct
 
 	if (code != EXIT_OK)
 		return code;
-	code = apply_to(&targets, saved, group);
-	targets_free(&targets);
-	return code;
+	return apply_to(&targets, saved, group);
 }
 
 /* The kernel accepts a minimum above the maximum, and enforces the maximum. */
@@ -259,9 +251,9 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 static int apply_line(struct finder *finder, const char *file, const struct saved_weight *saved,
 		      bool json, struct table **table)
 {
+	char *name __free = NULL;
 	struct group_ref group;
 	int code = apply(finder, saved, &group);
-	char *name;
 
 	if (code != EXIT_OK) {
 		note("... in line %zu of %s", saved->line, file);
@@ -274,7 +266,6 @@ static int apply_line(struct finder *finder, const char *file, const struct save
 		return EXIT_OK;
 	name = group_name(&group);
 	print_saved(*table, saved, name, group.name);
-	free(name);
 	return EXIT_OK;
 }
 
@@ -330,15 +321,12 @@ static int lock_and_apply(const char *file, const struct saved_weights *weights,
  */
 int weights_restore(const char *file, bool json)
 {
-	struct saved_weights weights = { .n = 0 };
+	char *text __free = NULL;
+	struct saved_weights weights __cleanup(saved_weights_free) = { .n = 0 };
 	struct problem problem;
-	char *text;
 	int code = read_file(file, &text);
 
 	if (code == EXIT_OK && parse_saved_weights(text, &weights, &problem))
 		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file, problem.text);
-	code = code ?: lock_and_apply(file, &weights, json);
-	saved_weights_free(&weights);
-	free(text);
-	return code;
+	return code ?: lock_and_apply(file, &weights, json);
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,7 +80,7 @@ bool blockage_at(const struct device *device, struct blockage *found)
  */
 bool blockage_below(const struct device *device, struct blockage *found)
 {
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	bool is = blockage_at(device, found);
 	struct device next;
 
@@ -91,7 +90,6 @@ bool blockage_below(const struct device *device, struct blockage *found)
 		device_related(device, "slaves", &below);
 	for (size_t i = 0; i < below.n && !is; i++)
 		is = device_of_kernel_name(below.v[i], &next) && blockage_below(&next, found);
-	names_free(&below);
 	return is;
 }
 
@@ -135,12 +133,12 @@ static uint64_t completed(const struct names *numbers)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < numbers->n; i++) {
-		char *path = xasprintf("/sys/dev/block/%s/stat", numbers->v[i]), text[256];
+		char *path __free = xasprintf("/sys/dev/block/%s/stat", numbers->v[i]);
+		char text[256];
 
 		if (infile_line(path, text, sizeof(text)) &&
 		    sscanf(text, "%llu %*s %*s %*s %llu", &reads, &writes) == 2)
 			sum += reads + writes;
-		free(path);
 	}
 	return sum;
 }
@@ -151,7 +149,7 @@ static uint64_t completed(const struct names *numbers)
  */
 int blockage_try(const struct device *device)
 {
-	struct names stack = { .n = 0 };
+	struct names stack __cleanup(names_free) = { .n = 0 };
 	uint64_t before, after;
 	int error;
 
@@ -159,7 +157,6 @@ int blockage_try(const struct device *device)
 	before = completed(&stack);
 	error = reach_run(read_start, device->path, NULL, 0);
 	after = completed(&stack);
-	names_free(&stack);
 	if (error != -ETIMEDOUT || after != before)
 		return EXIT_OK;
 	return fail(EXIT_FAILED,

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handles.h"
 #include "base/infile.h"
 #include "host/device.h"
 #include "host/reach.h"
@@ -83,27 +84,22 @@ static bool is_number(const char *spelled, struct device *device)
 
 static bool below(const char *directory, const char *name, struct device *device)
 {
-	char *path = xasprintf("%s/%s", directory, name);
-	bool found = is_block_device(path, device);
+	char *path __free = xasprintf("%s/%s", directory, name);
 
-	free(path);
-	return found;
+	return is_block_device(path, device);
 }
 
 static bool is_volume(const char *spelled, struct device *device)
 {
+	char *group __free = NULL;
+	char *name __free = NULL;
 	const char *slash = strchr(spelled, '/');
-	char *group, *name;
-	bool found;
 
 	if (!slash || slash == spelled || !slash[1] || strchr(slash + 1, '/'))
 		return false;
 	group = xstrndup(spelled, slash - spelled);
 	name = mapper_volume_name(group, slash + 1);
-	found = below("/dev/mapper", name, device);
-	free(name);
-	free(group);
-	return found;
+	return below("/dev/mapper", name, device);
 }
 
 /*
@@ -123,18 +119,15 @@ bool device_find(const char *spelled, struct device *device)
 /* A file system with anonymous device numbers (btrfs) lies on its source. */
 static bool find_source(const char *path, struct device *device)
 {
-	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_table *mounts __cleanup(close_mounts) = mnt_new_table();
 	struct libmnt_fs *mount = NULL;
 	const char *source = NULL;
-	bool found;
 
 	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
 		mount = mnt_table_find_mountpoint(mounts, path, MNT_ITER_BACKWARD);
 	if (mount && !strcmp(mnt_fs_get_fstype(mount), "btrfs"))
 		source = mnt_fs_get_srcpath(mount);
-	found = source && is_block_device(source, device);
-	mnt_unref_table(mounts);
-	return found;
+	return source && is_block_device(source, device);
 }
 
 /*
@@ -271,11 +264,10 @@ void names_free(struct names *names)
  */
 bool device_of_kernel_name(const char *name, struct device *device)
 {
-	char *path = xasprintf("/sys/class/block/%s/dev", name);
+	char *path __free = xasprintf("/sys/class/block/%s/dev", name);
 	char number[64];
 	bool found = infile_line(path, number, sizeof(number));
 
-	free(path);
 	return found && is_number(number, device);
 }
 
@@ -332,7 +324,7 @@ bool device_whole_disk(const struct device *part, struct device *disk)
  */
 int device_disks(const struct device *device, struct names *disks, struct names *passed)
 {
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct device next;
 
@@ -349,7 +341,6 @@ int device_disks(const struct device *device, struct names *disks, struct names 
 		else
 			names_add(disks, label);
 	}
-	names_free(&below);
 	return disks->n;
 }
 
@@ -360,7 +351,7 @@ int device_disks(const struct device *device, struct names *disks, struct names 
  */
 void device_stack(const struct device *device, struct names *numbers)
 {
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	struct device next;
 	char number[32];
 
@@ -373,5 +364,4 @@ void device_stack(const struct device *device, struct names *numbers)
 	}
 	if (!below.n && device_whole_disk(device, &next))
 		device_stack(&next, numbers);
-	names_free(&below);
 }

@@ -68,7 +68,7 @@ static bool is_target(const struct mapped_target *target, const char *label, str
 
 static bool is_mapped(const struct device *device, const char *label, struct layer *found)
 {
-	struct mapped_table table = { .n = 0 };
+	struct mapped_table table __cleanup(mapper_table_free) = { .n = 0 };
 	bool is = false;
 
 	if (!device_attribute(device->major, device->minor, "dm/name", NULL, 0) ||
@@ -76,7 +76,6 @@ static bool is_mapped(const struct device *device, const char *label, struct lay
 		return false;
 	for (size_t i = 0; i < table.n && !is; i++)
 		is = is_target(&table.v[i], label, found);
-	mapper_table_free(&table);
 	return is;
 }
 
@@ -86,7 +85,7 @@ static bool is_mapped(const struct device *device, const char *label, struct lay
  */
 bool layer_above(const struct device *device, struct layer *found)
 {
-	struct names above = { .n = 0 };
+	struct names above __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct device next;
 	bool is = false;
@@ -99,6 +98,5 @@ bool layer_above(const struct device *device, struct layer *found)
 		is = is_array(&next, label, found) || is_mapped(&next, label, found) ||
 		     layer_above(&next, found);
 	}
-	names_free(&above);
 	return is;
 }

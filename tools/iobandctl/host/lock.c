@@ -134,7 +134,7 @@ static int wait_for(const struct lock *lock, const struct patience *patience,
 	return error;
 }
 
-static void close_directory(struct lock *lock)
+static void let_go(struct lock *lock)
 {
 	close(lock->directory);
 	free(lock->name);
@@ -174,7 +174,7 @@ static int take(const char *path, char *name, const char *what, const char *who,
 	}
 	if (error) {
 		code = say_failure(error, lock, path, who, what);
-		close_directory(lock);
+		let_go(lock);
 	}
 	return code;
 }
@@ -190,15 +190,14 @@ void unlock(struct lock *lock)
 	/* The lock is still held. */
 	unlinkat(lock->directory, lock->name, 0);
 	close(lock->fd);
-	close_directory(lock);
+	let_go(lock);
 }
 
 static int lock_group(const char *name, struct lock *lock)
 {
-	char *group = mapper_group_name(name);
+	char *group __free = mapper_group_name(name);
 	char *file = xasprintf("V_%s", group);
 
-	free(group);
 	mkdir(LVM_LOCKS, 0700);
 	return take(LVM_LOCKS, file, name, "LVM", &for_device, lock);
 }

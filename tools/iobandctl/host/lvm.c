@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <libudev.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handles.h"
 #include "base/words.h"
 #include "host/blockage.h"
 #include "host/lvm.h"
@@ -81,12 +81,12 @@ static const char *value_in(char *line, const char *key)
 /* Check whether LVM's configuration sets a key to a value with this prefix. */
 static bool is_set(const char *key, const char *value)
 {
-	char *line = NULL;
+	char *line __free = NULL;
 	bool set = false;
 	size_t size = 0;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		FILE *file = fopen(files[i], "re");
+		FILE *file __cleanup(close_file) = fopen(files[i], "re");
 
 		while (file && getline(&line, &size, file) > 0) {
 			const char *found = value_in(line, key);
@@ -94,10 +94,7 @@ static bool is_set(const char *key, const char *value)
 			if (found)
 				set = text_after(found, value);
 		}
-		if (file)
-			fclose(file);
 	}
-	free(line);
 	return set;
 }
 
@@ -134,11 +131,9 @@ static int look_at(struct udev *udev, const struct device *device, bool *is)
  */
 int lvm_is_member(const struct device *device, bool *is)
 {
-	struct udev *udev = udev_new();
-	int error = udev ? look_at(udev, device, is) : -ENOMEM;
+	struct udev *udev __cleanup(close_udev) = udev_new();
 
-	udev_unref(udev);
-	return error;
+	return udev ? look_at(udev, device, is) : -ENOMEM;
 }
 
 /* Find the physical volume on the device, or on the first such partition. */
@@ -146,7 +141,7 @@ static int find_member(struct udev *udev, const struct device *device,
 		       struct device *member, bool *found)
 {
 	int error = look_at(udev, device, found);
-	struct names parts = { .n = 0 };
+	struct names parts __cleanup(names_free) = { .n = 0 };
 
 	*member = *device;
 	if (!error && !*found)
@@ -155,7 +150,6 @@ static int find_member(struct udev *udev, const struct device *device,
 		if (device_of_kernel_name(parts.v[i], member))
 			error = look_at(udev, member, found);
 	}
-	names_free(&parts);
 	return error;
 }
 
@@ -171,7 +165,7 @@ static int find_member(struct udev *udev, const struct device *device,
 enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 {
 	enum lvm_sight sight = LVM_ONCE;
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	bool hidden, found;
 
 	if (!udev)
@@ -186,7 +180,6 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 		else if (found)
 			sight = hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
 	}
-	udev_unref(udev);
 	return sight;
 }
 
@@ -210,14 +203,13 @@ char *lvm_remedy(enum lvm_sight sight, const struct device *member)
  */
 void lvm_tell(const struct device *below)
 {
+	char *remedy __free = NULL;
 	struct device member;
 	enum lvm_sight sight = lvm_sight(below, &member);
-	char *remedy;
 
 	if (sight == LVM_ONCE || sight == LVM_UNKNOWN)
 		return;
 	remedy = lvm_remedy(sight, &member);
 	note("note: LVM's commands see the physical volume on %s twice, and refuse work: %s",
 	     member.path, remedy);
-	free(remedy);
 }

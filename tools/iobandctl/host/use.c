@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/handles.h"
 #include "base/words.h"
 #include "host/lvm.h"
 #include "host/reach.h"
@@ -73,7 +74,7 @@ static struct libmnt_fs *find_entry(struct libmnt_table *entries, const struct d
 
 static bool is_mounted(const struct device *device, struct problem *use)
 {
-	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_table *mounts __cleanup(close_mounts) = mnt_new_table();
 	struct libmnt_fs *mount = NULL;
 
 	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
@@ -81,24 +82,22 @@ static bool is_mounted(const struct device *device, struct problem *use)
 	if (mount)
 		problem_set(use, "it is mounted on %s; 'umount' it first",
 			    mnt_fs_get_target(mount));
-	mnt_unref_table(mounts);
 	return mount;
 }
 
 static bool is_swap(const struct device *device, struct problem *use)
 {
-	struct libmnt_table *swaps = mnt_new_table();
+	struct libmnt_table *swaps __cleanup(close_mounts) = mnt_new_table();
 	bool found = swaps && !mnt_table_parse_swaps(swaps, NULL) && find_entry(swaps, device);
 
 	if (found)
 		problem_set(use, "swap is on it; 'swapoff %s' first", device->path);
-	mnt_unref_table(swaps);
 	return found;
 }
 
 static bool has_holder(const struct device *device, struct problem *use)
 {
-	struct names holders = { .n = 0 };
+	struct names holders __cleanup(names_free) = { .n = 0 };
 	struct device holder;
 	char label[DEVICE_NAME_SIZE] = "";
 
@@ -110,7 +109,6 @@ static bool has_holder(const struct device *device, struct problem *use)
 			    "device %s lies on it; take that down first (lsblk shows it)",
 			    label);
 	}
-	names_free(&holders);
 	return *label;
 }
 
@@ -141,7 +139,7 @@ static bool is_used(const struct device *device, struct problem *use)
 
 static bool has_used_partition(const struct device *device, struct problem *use)
 {
-	struct names partitions = { .n = 0 };
+	struct names partitions __cleanup(names_free) = { .n = 0 };
 	struct problem inner;
 	struct device partition;
 	bool found = false;
@@ -154,7 +152,6 @@ static bool has_used_partition(const struct device *device, struct problem *use)
 			problem_set(use, "its partition %s is in use: %.400s",
 				    partitions.v[i], inner.text);
 	}
-	names_free(&partitions);
 	return found;
 }
 
@@ -218,7 +215,7 @@ static bool is_lvm_part(const struct device *device, struct problem *use)
  */
 bool use_as_part(const struct device *device, struct problem *use)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	struct udev_device *found = NULL;
 	bool is = is_lvm_part(device, use);
 
@@ -228,14 +225,13 @@ bool use_as_part(const struct device *device, struct problem *use)
 	if (found)
 		is = is || use_as_path(found, use);
 	udev_device_unref(found);
-	udev_unref(udev);
 	return is;
 }
 
 /* A file system with anonymous device numbers (btrfs) lies on its source. */
 static bool find_root(struct device *device)
 {
-	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_table *mounts __cleanup(close_mounts) = mnt_new_table();
 	struct libmnt_fs *root = NULL;
 	char number[32];
 	bool found = false;
@@ -250,13 +246,13 @@ static bool find_root(struct device *device)
 		snprintf(number, sizeof(number), "%u:%u", major(devno), minor(devno));
 		found = device_find(number, device);
 	}
-	mnt_unref_table(mounts);
 	return found;
 }
 
 static bool is_below_root(const struct device *device)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct device root;
 	bool found = false;
@@ -266,8 +262,6 @@ static bool is_below_root(const struct device *device)
 		device_disks(&root, &disks, &passed);
 		found = names_has(&passed, label);
 	}
-	names_free(&disks);
-	names_free(&passed);
 	return found;
 }
 
@@ -304,19 +298,18 @@ bool use_beside_root(const struct device *device, struct problem *use)
 
 static bool is_in_fstab(const char *path)
 {
-	struct libmnt_table *fstab = mnt_new_table();
-	bool found = fstab && !mnt_table_parse_fstab(fstab, NULL) &&
-		     mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
+	struct libmnt_table *fstab __cleanup(close_mounts) = mnt_new_table();
 
-	mnt_unref_table(fstab);
-	return found;
+	return fstab && !mnt_table_parse_fstab(fstab, NULL) &&
+	       mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
 }
 
 /* The device is the second word of a line, after the name of the volume. */
 static bool is_in_crypttab(const char *path)
 {
-	FILE *file = fopen("/etc/crypttab", "re");
-	char *line = NULL, *rest, *word;
+	FILE *file __cleanup(close_file) = fopen("/etc/crypttab", "re");
+	char *line __free = NULL;
+	char *rest, *word;
 	bool found = false;
 	size_t size = 0;
 
@@ -327,9 +320,6 @@ static bool is_in_crypttab(const char *path)
 		word = strtok_r(NULL, " \t\n", &rest);
 		found = word && !strcmp(word, path);
 	}
-	if (file)
-		fclose(file);
-	free(line);
 	return found;
 }
 
@@ -358,13 +348,12 @@ static bool is_called(const char *path, struct problem *use)
  */
 bool use_by_partitions(const struct device *device, struct problem *use)
 {
-	struct names parts = { .n = 0 };
+	struct names parts __cleanup(names_free) = { .n = 0 };
 	bool lost = device_related(device, "", &parts) && access(KPARTX, X_OK);
 
 	if (lost)
 		problem_set(use,
 			    "it has partitions, which only kpartx(8) maps on an ioband device; install that");
-	names_free(&parts);
 	return lost;
 }
 
@@ -379,13 +368,12 @@ bool use_by_partitions(const struct device *device, struct problem *use)
 bool use_by_name(const struct device *device, struct problem *use)
 {
 	bool found = is_called(device->path, use);
-	struct names parts = { .n = 0 };
+	struct names parts __cleanup(names_free) = { .n = 0 };
 	struct device part;
 
 	device_related(device, "", &parts);
 	for (size_t i = 0; i < parts.n && !found; i++)
 		found = device_of_kernel_name(parts.v[i], &part) && is_called(part.path, use);
-	names_free(&parts);
 	return found;
 }
 
@@ -401,7 +389,7 @@ bool use_by_link(const struct device *device, const char *link, struct problem *
 {
 	const char *p = isdigit((unsigned char)link[strlen(link) - 1]) ? "p" : "";
 	bool found = is_called(link, use);
-	struct names parts = { .n = 0 };
+	struct names parts __cleanup(names_free) = { .n = 0 };
 	char number[16], *path;
 	struct device part;
 
@@ -415,7 +403,6 @@ bool use_by_link(const struct device *device, const char *link, struct problem *
 		found = is_called(path, use);
 		free(path);
 	}
-	names_free(&parts);
 	return found;
 }
 

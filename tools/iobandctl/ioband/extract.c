@@ -45,15 +45,14 @@ static int swap_back(const struct under *under, const struct mapped_table *own,
 
 static int give_back(const struct under *under)
 {
-	struct mapped_table own, ioband = { .n = 0 };
+	struct mapped_table own __cleanup(mapper_table_free);
+	struct mapped_table ioband __cleanup(mapper_table_free) = { .n = 0 };
 	int error = mapper_table(under->hidden, &own), code;
 
 	kmsg_mark();
 	if (!error)
 		error = mapper_table(under->name, &ioband);
 	code = error ? report(under, "read the tables of", error) : swap_back(under, &own, &ioband);
-	mapper_table_free(&own);
-	mapper_table_free(&ioband);
 	if (code != EXIT_OK)
 		return code;
 	under_step("switched");

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/handles.h"
 #include "base/words.h"
 #include "ioband/gone.h"
 #include "ioband/ioband.h"
@@ -21,7 +22,7 @@
  */
 static bool is_there(const struct device *device)
 {
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	char text[MAPPER_UUID_SIZE];
 	struct device next;
 	bool there;
@@ -36,7 +37,6 @@ static bool is_there(const struct device *device)
 					      "md/array_state", NULL, 0);
 	for (size_t i = 0; i < below.n && !there; i++)
 		there = device_of_kernel_name(below.v[i], &next) && is_there(&next);
-	names_free(&below);
 	return there;
 }
 
@@ -49,9 +49,8 @@ static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, con
 	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
 	const struct device below = { .major = ioband->table.device[0],
 				      .minor = ioband->table.device[1] };
-	struct udev_device *found;
+	struct udev_device *found __cleanup(close_udev_device) = NULL;
 	const char *over;
-	bool is;
 
 	if (!ioband->dm->table || under_is_inserted(ioband))
 		return false;
@@ -59,9 +58,7 @@ static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, con
 		return !is_there(&below);
 	found = udev_device_new_from_devnum(udev, 'b', number);
 	over = found ? udev_device_get_property_value(found, GONE_OVER) : NULL;
-	is = !over || !strcmp(over, gone);
-	udev_device_unref(found);
-	return is;
+	return !over || !strcmp(over, gone);
 }
 
 /* If the device still exists, udev's rules fail it in arrays and notify systemd. */
@@ -101,7 +98,7 @@ static int drop(const struct ioband_device *ioband)
 {
 	const struct device device = { .major = ioband->dm->major, .minor = ioband->dm->minor };
 	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
-	struct names parts = { .n = 0 };
+	struct names parts __cleanup(names_free) = { .n = 0 };
 	int code = EXIT_OK;
 	struct device part;
 
@@ -113,7 +110,6 @@ static int drop(const struct ioband_device *ioband)
 		    device_attribute(part.major, part.minor, "dm/name", name, sizeof(name)))
 			code = first_failure(code, drop_named(&part, name));
 	}
-	names_free(&parts);
 	return first_failure(code, drop_named(&device, ioband->dm->name));
 }
 
@@ -134,13 +130,12 @@ bool gone_is_lost(const char *name)
  */
 int gone_drop(struct udev *udev, const char *gone)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices);
 
 	for (size_t i = 0; i < devices.n; i++) {
 		if (is_orphan(udev, &devices.v[i], gone))
 			code = first_failure(code, drop(&devices.v[i]));
 	}
-	ioband_free(&devices);
 	return code;
 }

@@ -249,7 +249,7 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 		group_visitor visit, void *data)
 {
 	struct finder finder = { .devices = devices };
-	struct targets targets;
+	struct targets targets __cleanup(targets_free) = { .n = 0 };
 	struct group_ref group;
 	struct scope scope;
 	int code = ioband_scope(devices, args, &scope) ?:
@@ -260,7 +260,6 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 		return code;
 	for (size_t i = 0; i < targets.n; i++)
 		code = first_failure(code, visit(targets.v[i], &group, data));
-	targets_free(&targets);
 	return code;
 }
 

@@ -33,10 +33,10 @@ static char *line_of(const struct hand_key *key)
 /* NULL without a record. */
 static char *read_all(void)
 {
-	char *path = records_path(".by-hand"), *text;
+	char *path __free = records_path(".by-hand");
+	char *text;
 	int error = infile_read(path, &text);
 
-	free(path);
 	if (!error && *text)
 		return text;
 	free(text);
@@ -45,7 +45,7 @@ static char *read_all(void)
 
 static void write_all(const char *text)
 {
-	char *path = records_path(".by-hand");
+	char *path __free = records_path(".by-hand");
 	struct outfile file;
 
 	if (!*text) {
@@ -54,20 +54,18 @@ static void write_all(const char *text)
 		fputs(text, file.stream);
 		outfile_end(&file);
 	}
-	free(path);
 }
 
 /* Lock the file.  Other programs hold the lock only briefly. */
 static int hold(void)
 {
-	char *path = records_path(".by-hand.lock");
+	char *path __free = records_path(".by-hand.lock");
 	int fd;
 
 	mkdir(records_directory(), 0755);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
-	free(path);
 	return fd;
 }
 
@@ -111,7 +109,8 @@ static char *without(const char *text, line_test test, const char *with, size_t 
 
 static void clear(line_test test, const char *with)
 {
-	char *text = read_all(), *rest;
+	char *rest __free = NULL;
+	char *text = read_all();
 	size_t n;
 	int fd;
 
@@ -123,7 +122,6 @@ static void clear(line_test test, const char *with)
 	rest = text ? without(text, test, with, &n) : NULL;
 	if (rest)
 		write_all(rest);
-	free(rest);
 	free(text);
 	if (fd >= 0)
 		close(fd);
@@ -157,7 +155,9 @@ static size_t split(char *text, char ***lines)
 
 static void write_marks(void)
 {
-	char *old = read_all(), *text = NULL, **lines = NULL;
+	char *old __free = read_all();
+	char *text __free = NULL;
+	char **lines = NULL;
 	size_t n = old ? split(old, &lines) : 0, size;
 	FILE *file = xmemstream(&text, &size);
 	size_t most = marks.n < MARKS_MAX ? MARKS_MAX - marks.n : 0;
@@ -170,9 +170,7 @@ static void write_marks(void)
 	}
 	fclose(file);
 	write_all(text);
-	free(text);
 	free(lines);
-	free(old);
 }
 
 /* Collect the following marks until hand_end() writes them. */
@@ -232,28 +230,25 @@ void hand_mark_group(const struct ioband_device *device, const char *group, cons
 /* Remove the record of a manual setting. */
 void hand_clear(const struct hand_key *key)
 {
-	char *line = line_of(key);
+	char *line __free = line_of(key);
 
 	clear(is_same, line);
-	free(line);
 }
 
 /* Remove all records of a device, which has been made anew. */
 void hand_clear_device(const char *device)
 {
-	char *start = xasprintf("- %s ", device);
+	char *start __free = xasprintf("- %s ", device);
 
 	clear(begins, start);
-	free(start);
 }
 
 /* Remove all records of a pool, which has been made anew. */
 void hand_clear_pool(const char *pool)
 {
-	char *start = xasprintf("%s - ", pool);
+	char *start __free = xasprintf("%s - ", pool);
 
 	clear(begins, start);
-	free(start);
 }
 
 /*
@@ -262,15 +257,12 @@ void hand_clear_pool(const char *pool)
  */
 bool hand_has(const struct hand_key *key)
 {
-	char *line = line_of(key), *text = read_all(), *rest = NULL;
+	char *line __free = line_of(key);
+	char *text __free = read_all();
+	char *rest __free = NULL;
 	size_t n;
-	bool has;
 
 	if (text)
 		rest = without(text, is_same, line, &n);
-	has = rest;
-	free(line);
-	free(text);
-	free(rest);
-	return has;
+	return rest;
 }

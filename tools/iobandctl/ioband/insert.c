@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -71,15 +70,15 @@ static int defer(struct insertion *insertion)
 
 static int make_hidden(struct insertion *insertion)
 {
+	char *uuid __free = NULL;
 	const struct under *under = &insertion->under;
 	int error = mapper_table(under->name, &insertion->own);
-	char *uuid = under_uuid(under, &insertion->own, &insertion->lvms);
 
+	uuid = under_uuid(under, &insertion->own, &insertion->lvms);
 	if (!error)
 		error = mapper_create_hidden(under->hidden, uuid, &insertion->own,
 					     under->dm.read_only);
 	under_step("created");
-	free(uuid);
 	if (!error)
 		error = defer(insertion);
 	under_step("deferred");
@@ -112,7 +111,7 @@ static int load_and_swap(const struct insertion *insertion, uint64_t sectors, ch
 static int put_under(const struct ioband_devices *devices, const struct settings *settings,
 		     struct insertion *insertion)
 {
-	char *line = NULL;
+	char *line __free = NULL;
 	uint64_t sectors;
 	bool read_only;
 	int code = make_hidden(insertion) ?:
@@ -125,7 +124,6 @@ static int put_under(const struct ioband_devices *devices, const struct settings
 	if (insertion->fd >= 0)
 		close(insertion->fd);
 	mapper_table_free(&insertion->own);
-	free(line);
 	return code;
 }
 
@@ -136,12 +134,10 @@ static int put_under(const struct ioband_devices *devices, const struct settings
 static int check_device(const struct ioband_devices *devices, const struct settings *settings,
 			const struct under *under)
 {
+	char *line __free = NULL;
 	struct device device = under_device(under);
-	char *line = NULL;
-	int code = blockage_check(&device) ?: make_line(devices, settings, &device, &line);
 
-	free(line);
-	return code;
+	return blockage_check(&device) ?: make_line(devices, settings, &device, &line);
 }
 
 /* A layer above with one queue delays all groups as the slowest one. */
@@ -167,7 +163,7 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	bool repaired;
 	int code = under_look(name, under) ?: under_repair(under, &repaired);
 
@@ -185,7 +181,6 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 	code = code ?: put_under(&devices, settings, &insertion);
 	if (code == EXIT_OK)
 		under_remember(name);
-	ioband_free(&devices);
 	return code;
 }
 

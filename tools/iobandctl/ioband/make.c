@@ -110,7 +110,7 @@ static int check_free(const char *name, const char *uuid, const struct device *d
 /* Find all devices above a device, at any distance. */
 static void find_above(const struct device *device, struct names *above)
 {
-	struct names next = { .n = 0 };
+	struct names next __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct device holder;
 
@@ -122,7 +122,6 @@ static void find_above(const struct device *device, struct names *above)
 		names_add(above, label);
 		find_above(&holder, above);
 	}
-	names_free(&next);
 }
 
 static bool finds_pool(const struct ioband_devices *devices, const struct names *others,
@@ -157,19 +156,16 @@ static void name_pool(const char *asked, const struct names *disks, char pool[IO
 bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 		   const struct device *device, struct problem *why)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 }, above = { .n = 0 };
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
+	struct names above __cleanup(names_free) = { .n = 0 };
 	char name[IOBAND_POOL_SIZE];
-	bool twice;
 
 	device_disks(device, &disks, &passed);
 	find_above(device, &above);
 	name_pool(pool, &disks, name);
-	twice = finds_pool(devices, &passed, "below", name, why) ||
-		finds_pool(devices, &above, "above", name, why);
-	names_free(&disks);
-	names_free(&passed);
-	names_free(&above);
-	return twice;
+	return finds_pool(devices, &passed, "below", name, why) ||
+	       finds_pool(devices, &above, "above", name, why);
 }
 
 static bool all_seek(const struct names *disks)
@@ -246,7 +242,8 @@ static const char *choose_writes_starved(const struct ioband_devices *devices,
 static int choose_pool(const struct ioband_devices *devices, const struct device *device,
 		       char pool[IOBAND_POOL_SIZE], struct settings *settings)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct names disks __cleanup(names_free) = { .n = 0 };
+	struct names passed __cleanup(names_free) = { .n = 0 };
 	struct problem why;
 
 	device_disks(device, &disks, &passed);
@@ -254,8 +251,6 @@ static int choose_pool(const struct ioband_devices *devices, const struct device
 	settings->slice = choose_slice(devices, settings, pool, &disks);
 	settings->measure = choose_measure(devices, settings, pool, &disks);
 	settings->writes_starved = choose_writes_starved(devices, settings, pool);
-	names_free(&disks);
-	names_free(&passed);
 	if (!make_is_twice(devices, pool, device, &why))
 		return EXIT_OK;
 	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
@@ -353,7 +348,8 @@ static int find_guests(const struct device *device, bool *is)
 int make_device(const struct ioband_devices *devices,
 		const struct settings *settings, const char *name, const struct device *device)
 {
-	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *line = NULL;
+	char *uuid __free = xasprintf(MAPPER_UUID_PREFIX "%s", name);
+	char *line __free = NULL;
 	struct new_device made = { .name = name, .uuid = uuid };
 	int error, code;
 
@@ -375,7 +371,5 @@ int make_device(const struct ioband_devices *devices,
 		else
 			lvm_tell(device);
 	}
-	free(line);
-	free(uuid);
 	return code;
 }

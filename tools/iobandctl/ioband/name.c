@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/handles.h"
 #include "base/words.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
@@ -29,7 +30,7 @@ bool name_is_lasting(const char *link)
 /* Find the first of the device's links by id. */
 static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 {
-	struct names links = { .n = 0 };
+	struct names links __cleanup(names_free) = { .n = 0 };
 	struct udev_list_entry *entry = udev_device_get_devlinks_list_entry(device);
 
 	for (; entry; entry = udev_list_entry_get_next(entry)) {
@@ -40,13 +41,12 @@ static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 	}
 	if (links.n)
 		snprintf(core, NAME_SIZE, "%s", links.v[0]);
-	names_free(&links);
 	return *core;
 }
 
 static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 {
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	struct udev_device *found = udev ?
 		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor)) :
 		NULL;
@@ -55,7 +55,6 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 	*core = 0;
 	known = found && find_link(found, core);
 	udev_device_unref(found);
-	udev_unref(udev);
 	return known;
 }
 

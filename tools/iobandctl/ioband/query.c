@@ -36,8 +36,8 @@ static int report_refusal(const struct ioband_device *device, const char *messag
 static int read_page(const struct ioband_device *device, const char *message,
 		     page_parser parser, void *list, struct page_end *end)
 {
+	char *text __free = NULL;
 	struct problem problem;
-	char *text = NULL;
 	int error, code = EXIT_OK;
 
 	kmsg_mark();
@@ -47,7 +47,6 @@ static int read_page(const struct ioband_device *device, const char *message,
 	if (parser(text, list, end, &problem))
 		code = fail(EXIT_FORMAT, "cannot understand what device %s answered to '%s': %s",
 			    device->dm->name, message, problem.text);
-	free(text);
 	return code;
 }
 
@@ -59,12 +58,11 @@ static int read_list(const struct ioband_device *device, const char *kind,
 	int code;
 
 	do {
-		char *message = xasprintf("%s%s%s", kind, end.more ? " " : "",
-					  end.more ? end.cursor : "");
+		char *message __free = xasprintf("%s%s%s", kind, end.more ? " " : "",
+						 end.more ? end.cursor : "");
 
 		strcpy(cursor, end.cursor);
 		code = read_page(device, message, parser, list, &end);
-		free(message);
 		if (code == EXIT_OK && end.more && !strcmp(cursor, end.cursor))
 			code = fail(EXIT_FORMAT,
 				    "device %s answers '%s' with the same page over and over",
@@ -87,7 +85,7 @@ static_assert(!offsetof(struct group_latency, seq), "sorted by it");
 /* Read the status of a device's pool. */
 int query_status(const struct ioband_device *device, struct ioband_status *status)
 {
-	char *text = mapper_status(device->dm->name);
+	char *text __free = mapper_status(device->dm->name);
 	struct problem problem;
 	int code = EXIT_OK;
 
@@ -96,7 +94,6 @@ int query_status(const struct ioband_device *device, struct ioband_status *statu
 	if (parse_status(text, status, &problem))
 		code = fail(EXIT_FORMAT, "cannot understand the status of device %s: %s",
 			    device->dm->name, problem.text);
-	free(text);
 	return code;
 }
 
@@ -171,18 +168,16 @@ int query_latency(const struct ioband_device *device, struct latency *latency)
 __printf(2, 3)
 static int send(const struct ioband_device *device, const char *fmt, ...)
 {
-	char *message;
+	char *message __free = NULL;
 	va_list args;
-	int error, code;
+	int error;
 
 	va_start(args, fmt);
 	message = xvasprintf(fmt, args);
 	va_end(args);
 	kmsg_mark();
 	error = mapper_message(device->dm->name, message, NULL);
-	code = error ? report_refusal(device, message, error) : EXIT_OK;
-	free(message);
-	return code;
+	return error ? report_refusal(device, message, error) : EXIT_OK;
 }
 
 /*
@@ -202,11 +197,9 @@ int query_set(const struct ioband_device *device, const char *key, const char *v
  */
 int query_weight(const struct ioband_device *device, const char *group, uint64_t weight)
 {
-	char *word = weight_text(weight);
-	int code = send(device, "weight %s %s", group, word);
+	char *word __free = weight_text(weight);
 
-	free(word);
-	return code;
+	return send(device, "weight %s %s", group, word);
 }
 
 /*
@@ -217,11 +210,9 @@ int query_weight(const struct ioband_device *device, const char *group, uint64_t
 int query_bound(const struct ioband_device *device, const char *group, enum bound bound,
 		const struct bounds *bounds, unsigned int given)
 {
-	char *words = bound_words(bounds, bound, given);
-	int code = send(device, "%s %s %s", bound_kinds[bound].message, group, words);
+	char *words __free = bound_words(bounds, bound, given);
 
-	free(words);
-	return code;
+	return send(device, "%s %s %s", bound_kinds[bound].message, group, words);
 }
 
 /*
@@ -245,12 +236,11 @@ static char *quote(const char *path)
 static int send_preset(const struct ioband_device *device, const char *verb,
 		       const char *path, const char *words)
 {
-	char *quoted = quote(path);
+	char *quoted __free = quote(path);
 	int code = EXIT_OK;
 
 	if (query_has_presets())
 		code = send(device, "preset %s cgroup:%s %s", verb, quoted, words);
-	free(quoted);
 	return code;
 }
 
@@ -264,11 +254,9 @@ static int send_preset(const struct ioband_device *device, const char *verb,
  */
 int query_preset_weight(const struct ioband_device *device, const char *path, uint64_t weight)
 {
-	char *word = weight_text(weight);
-	int code = send_preset(device, "weight", path, word);
+	char *word __free = weight_text(weight);
 
-	free(word);
-	return code;
+	return send_preset(device, "weight", path, word);
 }
 
 /*
@@ -281,11 +269,9 @@ int query_preset_weight(const struct ioband_device *device, const char *path, ui
 int query_preset_bound(const struct ioband_device *device, const char *path,
 		       enum bound bound, const struct bounds *bounds)
 {
-	char *words = bound_words(bounds, bound, RATES_ALL);
-	int code = send_preset(device, bound_kinds[bound].message, path, words);
+	char *words __free = bound_words(bounds, bound, RATES_ALL);
 
-	free(words);
-	return code;
+	return send_preset(device, bound_kinds[bound].message, path, words);
 }
 
 /*

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Another pool or another size for a device in use. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "host/blockage.h"
@@ -18,15 +17,14 @@
 int reload_device(const struct ioband_device *device, const char *pool,
 		  uint64_t sectors, struct problem *problem)
 {
-	const struct ioband_table *table = &device->table;
-	char *weight = ioband_has_group(device) ?
-		       xasprintf(" weight=%llu", (unsigned long long)table->weight) :
-		       xstrdup("");
-	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
-			       (unsigned long long)table->device[0],
-			       (unsigned long long)table->device[1],
-			       (unsigned long long)table->offset, pool,
-			       *weight ? 2 : 1, table->mode, weight);
+	char *weight __free = ioband_has_group(device) ?
+			      xasprintf(" weight=%llu", (unsigned long long)device->table.weight) :
+			      xstrdup("");
+	char *line __free = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
+				      (unsigned long long)device->table.device[0],
+				      (unsigned long long)device->table.device[1],
+				      (unsigned long long)device->table.offset, pool,
+				      *weight ? 2 : 1, device->table.mode, weight);
 	const struct new_device reloaded = {
 		.name = device->dm->name, .sectors = sectors,
 		.table = line, .read_only = device->dm->read_only,
@@ -38,7 +36,5 @@ int reload_device(const struct ioband_device *device, const char *pool,
 	/* The switch would wait for I/O that does not complete. */
 	if (!blockage_reason(&node, problem))
 		error = mapper_reload(&reloaded, problem);
-	free(line);
-	free(weight);
 	return error;
 }

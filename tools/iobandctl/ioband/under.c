@@ -108,13 +108,12 @@ bool under_is_inserted(const struct ioband_device *device)
 static bool find_hidden(struct under *under)
 {
 	unsigned int major, minor;
-	struct mapped_table table;
+	struct mapped_table table __cleanup(mapper_table_free);
 	bool found = !mapper_table(under->name, &table) && table.n == 1 &&
 		     !strcmp(table.v[0].type, "ioband") &&
 		     sscanf(table.v[0].words, "%u:%u", &major, &minor) == 2 &&
 		     under_is_hidden(major, minor);
 
-	mapper_table_free(&table);
 	if (found)
 		device_label(major, minor, under->hidden);
 	return found;
@@ -169,7 +168,8 @@ static int refuse_loaded(const struct under *under)
 /* The loaded table is ioband over the hidden device, or the table of the hidden device. */
 static bool loaded_is_ours(const struct under *under)
 {
-	struct mapped_table waiting, own;
+	struct mapped_table waiting __cleanup(mapper_table_free);
+	struct mapped_table own;
 	struct mapped_device hidden;
 	unsigned int major, minor;
 	bool ours = !mapper_waiting(under->name, &waiting) && mapper_state(under->hidden, &hidden);
@@ -181,7 +181,6 @@ static bool loaded_is_ours(const struct under *under)
 		ours = !mapper_table(under->hidden, &own) && swap_same(&own, &waiting);
 		mapper_table_free(&own);
 	}
-	mapper_table_free(&waiting);
 	return ours;
 }
 
@@ -244,9 +243,9 @@ static enum fit fit_of(const struct mapped_target *target)
 static bool lies_on(const struct under *under, const char *type, struct device *next)
 {
 	struct device device = { .major = under->dm.major, .minor = under->dm.minor };
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
-	struct mapped_table table = { .n = 0 };
+	struct mapped_table table __cleanup(mapper_table_free) = { .n = 0 };
 	bool found = false;
 
 	if (device_related(&device, "slaves", &below) == 1 &&
@@ -254,8 +253,6 @@ static bool lies_on(const struct under *under, const char *type, struct device *
 	    device_attribute(next->major, next->minor, "dm/name", label, sizeof(label)) &&
 	    !mapper_table(label, &table))
 		found = table.n && !strcmp(table.v[0].type, type);
-	mapper_table_free(&table);
-	names_free(&below);
 	return found;
 }
 
@@ -319,7 +316,7 @@ static int add_place(const char *name, struct names *places);
 
 static int add_below(const char *name, const char *type, struct names *places)
 {
-	struct names below = { .n = 0 };
+	struct names below __cleanup(names_free) = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct mapped_device state;
 	struct device device;
@@ -338,13 +335,12 @@ static int add_below(const char *name, const char *type, struct names *places)
 		else
 			code = add_place(label, places);
 	}
-	names_free(&below);
 	return code;
 }
 
 static int add_place(const char *name, struct names *places)
 {
-	struct mapped_table table;
+	struct mapped_table table __cleanup(mapper_table_free) = { .n = 0 };
 	struct under under;
 	enum fit fit = FITS;
 	size_t worst = 0;
@@ -354,10 +350,8 @@ static int add_place(const char *name, struct names *places)
 		names_add(places, name);
 	if (code != EXIT_OK || under.inserted)
 		return code;
-	if (mapper_table(name, &table) || !table.n) {
-		mapper_table_free(&table);
+	if (mapper_table(name, &table) || !table.n)
 		return fail(EXIT_FAILED, "%s has no table", name);
-	}
 	for (size_t i = 0; i < table.n; i++) {
 		if (fit_of(&table.v[i]) > fit) {
 			fit = fit_of(&table.v[i]);
@@ -374,7 +368,6 @@ static int add_place(const char *name, struct names *places)
 		code = add_below(name, table.v[worst].type, places);
 	else
 		code = refuse_target(name, table.v[worst].type);
-	mapper_table_free(&table);
 	return code;
 }
 
@@ -417,35 +410,30 @@ int under_places(const char *spelled, struct names *places)
  */
 bool under_is_place(const char *name)
 {
-	struct names places = { .n = 0 };
-	bool is = add_place(name, &places) == EXIT_OK && places.n == 1 &&
-		  !strcmp(places.v[0], name);
+	struct names places __cleanup(names_free) = { .n = 0 };
 
-	names_free(&places);
-	return is;
+	return add_place(name, &places) == EXIT_OK && places.n == 1 &&
+	       !strcmp(places.v[0], name);
 }
 
 /* Record that ioband is to be in a device. */
 void under_remember(const char *name)
 {
-	char *record = records_path(name);
+	char *record __free = records_path(name);
 	int fd;
 
 	mkdir(records_directory(), 0755);
 	fd = open(record, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd >= 0)
 		close(fd);
-	free(record);
 }
 
 /* Remove the record of under_remember().  Return: true if there was a record. */
 bool under_forget(const char *name)
 {
-	char *record = records_path(name);
-	bool was = !unlink(record);
+	char *record __free = records_path(name);
 
-	free(record);
-	return was;
+	return !unlink(record);
 }
 
 /* Find unused hidden devices, and devices with a loaded table. */

@@ -445,12 +445,10 @@ static bool has_no_path(const char *name)
 /* Check whether a multipath device queues I/O for lack of a path. */
 bool mapper_is_pathless(const char *name)
 {
-	struct mapped_table table = { .n = 0 };
-	bool queues = has_no_path(name) && !mapper_table(name, &table) &&
-		      table.n && strstr(table.v[0].words, "queue_if_no_path");
+	struct mapped_table table __cleanup(mapper_table_free) = { .n = 0 };
 
-	mapper_table_free(&table);
-	return queues;
+	return has_no_path(name) && !mapper_table(name, &table) &&
+	       table.n && strstr(table.v[0].words, "queue_if_no_path");
 }
 
 /* Clear and free a table, which may contain keys. */

@@ -573,11 +573,9 @@ bool parse_depth(const char *text)
  */
 bool parse_is_unknown(const char *reason, const char *message)
 {
-	char *says = xasprintf("'%s': must be weight", message);
-	bool is = strstr(reason, says);
+	char *says __free = xasprintf("'%s': must be weight", message);
 
-	free(says);
-	return is;
+	return strstr(reason, says);
 }
 
 /*

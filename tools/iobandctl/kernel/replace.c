@@ -19,7 +19,7 @@ int mapper_reload(const struct new_device *device, struct problem *problem)
 					.type = xstrdup("ioband"),
 					.words = xstrdup(device->table) };
 	const struct mapped_table loaded = { .v = &target, .n = 1 };
-	struct mapped_table own;
+	struct mapped_table own __cleanup(mapper_table_free);
 	const struct swap swap = { .name = device->name, .own = &own,
 				   .loaded = &loaded,
 				   .read_only = device->read_only };
@@ -31,7 +31,6 @@ int mapper_reload(const struct new_device *device, struct problem *problem)
 		problem_set(problem, "%s", kmsg_reason(-error));
 	else
 		error = swap_tables(&swap, problem);
-	mapper_table_free(&own);
 	free(target.type);
 	free(target.words);
 	return error;

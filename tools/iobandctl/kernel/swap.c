@@ -52,11 +52,9 @@ bool swap_same(const struct mapped_table *left, const struct mapped_table *right
 static bool has(const char *name, const struct mapped_table *table,
 		int (*read)(const char *name, struct mapped_table *table))
 {
-	struct mapped_table found;
-	bool same = !read(name, &found) && swap_same(table, &found);
+	struct mapped_table found __cleanup(mapper_table_free);
 
-	mapper_table_free(&found);
-	return same;
+	return !read(name, &found) && swap_same(table, &found);
 }
 
 /* Clear the loaded table unless it is another program's. */

@@ -114,7 +114,7 @@ void explain_measure(const struct observation *pool, const struct ioband_group *
 		     struct explanation *explanation)
 {
 	const struct groups *groups = &pool->delta.groups;
-	struct activity activity;
+	struct activity activity __cleanup(activity_free);
 
 	*explanation = (struct explanation){
 		.seconds = pool->delta.ns / (double)NS_PER_S,
@@ -131,7 +131,6 @@ void explain_measure(const struct observation *pool, const struct ioband_group *
 	measure_looks(pool, group, explanation);
 	explain_measure_bounds(pool, &activity, group, explanation);
 	explain_measure_latency(pool, group, explanation);
-	activity_free(&activity);
 }
 
 /*

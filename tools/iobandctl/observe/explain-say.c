@@ -85,16 +85,15 @@ static const char *format_rate(double per_s, enum rate rate, bool decimal, char 
 
 static void say_bound(const struct explain_bound *it, enum bound bound, FILE *text)
 {
+	char *rate __free = rate_text(&it->group->bounds.of[bound], bound, it->rate);
 	bool reads = it->rate == RBPS || it->rate == RIOPS;
 	const char *unit = rate_is_bytes(it->rate) ? "/s" : " I/Os/s";
-	char *rate = rate_text(&it->group->bounds.of[bound], bound, it->rate);
 	char done[RATE_SIZE];
 
 	fprintf(text, "  %s %s %s %s%s%s: it was %s, %.1f %%\n",
 		name_of(it->group), bound == MAXIMUM ? "may" : "is to",
 		reads ? "read" : "write", bound == MAXIMUM ? "" : "at least ", rate, unit,
 		format_rate(it->per_s, it->rate, is_decimal(rate), done), it->used_pct);
-	free(rate);
 }
 
 static void say_bounds(const struct explanation *it, FILE *text)
@@ -119,13 +118,12 @@ static void say_bounds(const struct explanation *it, FILE *text)
 static void say_target(const struct explanation *it,
 		       const struct explain_target *target, FILE *text)
 {
-	char *due = bound_text(&target->group->bounds, target->bound);
+	char *due __free = bound_text(&target->group->bounds, target->bound);
 	char took[FORMAT_SIZE], brake[FORMAT_SIZE];
 
 	fprintf(text, "  %s of %s are to take %s: ",
 		target->bound == LATENCY ? "those" : "synchronous writes, here with writeback,",
 		target->of_pool ? "the pool" : name_of(target->group), due);
-	free(due);
 	if (!target->reads) {
 		fputs("there were none\n", text);
 		return;
@@ -160,8 +158,8 @@ static void say_targets(const struct explanation *it, FILE *text)
 
 static void say_brake(const struct explanation *it, FILE *text)
 {
+	char *due __free = bound_text(&it->braking->group->bounds, it->braking->bound);
 	const struct explain_target *braking = it->braking;
-	char *due = bound_text(&braking->group->bounds, braking->bound);
 	char brake[FORMAT_SIZE], took[FORMAT_SIZE];
 
 	fprintf(text,
@@ -171,7 +169,6 @@ static void say_brake(const struct explanation *it, FILE *text)
 		braking->of_pool ? "the pool" : name_of(braking->group),
 		braking->bound == LATENCY ? "reads" : "synchronous writes",
 		format_time(braking->avg_ns, took), due, it->held_looks, it->looks);
-	free(due);
 	if (braking->of_pool)
 		fputs("Its reads go on; a longer target for root would let more be written.\n",
 		      text);

@@ -55,7 +55,8 @@ static void family(const struct page *page, const char *type, const struct figur
 /* A label value: UTF-8, with a backslash before each of three characters. */
 static char *escape(const char *name)
 {
-	char *text = text_utf8(name), *from = text;
+	char *text __free = text_utf8(name);
+	char *from = text;
 	char *escaped = xcalloc(2 * strlen(text) + 1, 1), *to = escaped;
 
 	for (; *from; from++) {
@@ -63,7 +64,6 @@ static char *escape(const char *name)
 			*to++ = '\\';
 		*to++ = *from == '\n' ? 'n' : *from;
 	}
-	free(text);
 	return escaped;
 }
 
@@ -112,8 +112,8 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 
 	family(page, "gauge", &suspended);
 	for (size_t i = 0; i < metrics->devices.n; i++) {
+		char *name __free = NULL;
 		const struct ioband_device *device = &metrics->devices.v[i];
-		char *name;
 
 		if (!ioband_in_scope(device, &metrics->scope))
 			continue;
@@ -121,7 +121,6 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 		fprintf(page->stream,
 			"ioband_device_suspended{pool=\"%s\",device=\"%s\",mode=\"%s\"} %d\n",
 			device->table.pool, name, device->table.mode, device->dm->suspended);
-		free(name);
 	}
 }
 

@@ -107,16 +107,14 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 {
 	const double from_s = pool->before.at_ns / (double)NS_PER_S;
 	const double to_s = now->at_ns / (double)NS_PER_S;
-	struct top_view view = { .n = 0 };
-	struct sample delta;
+	struct top_view view __cleanup(top_view_free) = { .n = 0 };
+	struct sample delta __cleanup(sample_delta_free);
 
 	sample_delta(&pool->before.sample, &now->sample, &delta);
 	top_view_add(&view, &now->devices, &now->speaker, &delta, false);
 	for (size_t i = 0; i < view.n; i++)
 		add_row(plot, &view.v[i], from_s, to_s);
 	fill_up(plot, pool->name, from_s, to_s);
-	sample_delta_free(&delta);
-	top_view_free(&view);
 }
 
 /*

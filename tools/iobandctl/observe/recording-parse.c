@@ -220,8 +220,8 @@ static int get_groups(struct json_object *object, struct sample *sample, struct 
 static int get_device(struct json_object *object, struct mapped_device *device,
 		      struct problem *problem)
 {
+	char *name __free = NULL;
 	const char *number;
-	char *name;
 
 	if (!json_object_is_type(object, json_type_object))
 		return problem_set(problem, "a device is no object");
@@ -229,7 +229,6 @@ static int get_device(struct json_object *object, struct mapped_device *device,
 	if (!name)
 		return -1;
 	strcpy(device->name, name);
-	free(name);
 	number = get_text(object, "number", 32, problem);
 	if (!number)
 		return -1;

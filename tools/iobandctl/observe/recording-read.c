@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "observe/recording.h"
 
 static int wrong_line(const struct recording_reader *reader, const struct problem *problem)
@@ -97,9 +98,10 @@ int recording_next(struct recording_reader *reader, struct recording_line *line,
 /* The time of the last whole line; 0 if it has none. */
 static uint64_t last_time(FILE *stream)
 {
+	char *text __free = NULL;
+	char *last __free = NULL;
 	struct recording_line line;
 	struct problem problem;
-	char *text = NULL, *last = NULL;
 	uint64_t at_ns = 0;
 	size_t size = 0, last_size = 0;
 	ssize_t length;
@@ -118,8 +120,6 @@ static uint64_t last_time(FILE *stream)
 		at_ns = line.at_ns;
 	if (last)
 		recording_line_free(&line);
-	free(text);
-	free(last);
 	return at_ns;
 }
 

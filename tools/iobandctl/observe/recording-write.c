@@ -53,10 +53,9 @@ static void put_text(struct json_object *object, const char *key, const char *te
 /* User-chosen names may have any bytes. */
 static void put_name(struct json_object *object, const char *key, const char *name)
 {
-	char *escaped = text_escape(name);
+	char *escaped __free = text_escape(name);
 
 	put_text(object, key, escaped);
-	free(escaped);
 }
 
 /* Without trailing zeros; an all-zero histogram is left out. */
@@ -277,9 +276,9 @@ static bool *find_wanted(const struct sample *sample)
 int recording_pool(struct recording *recording, const struct ioband_devices *devices,
 		   const struct ioband_device *speaker, const struct sample *sample)
 {
+	bool *wanted __free = find_wanted(sample);
 	struct json_object *line = new_line(recording, "pool", sample->ns);
 	struct json_object *array = made(json_object_new_array());
-	bool *wanted = find_wanted(sample);
 
 	put_text(line, "pool", speaker->table.pool);
 	put_text(line, "measure", speaker->table.measure);
@@ -290,7 +289,6 @@ int recording_pool(struct recording *recording, const struct ioband_devices *dev
 			append(array, group_object(sample, &sample->groups.v[i]));
 	}
 	put(line, "groups", array);
-	free(wanted);
 	return write_line(recording, line);
 }
 

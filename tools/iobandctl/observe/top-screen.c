@@ -78,7 +78,7 @@ static void choose_columns(struct screen *screen)
  */
 wchar_t *top_widen(const char *text)
 {
-	char *shown = show(text, stdout);
+	char *shown __free = show(text, stdout);
 	size_t size = strlen(shown) + 1;
 	wchar_t *wide = xcalloc(size, sizeof(*wide));
 
@@ -86,7 +86,6 @@ wchar_t *top_widen(const char *text)
 		wcscpy(wide, L"?");
 	for (wchar_t *at = wide; *at; at++)
 		*at = wcwidth(*at) < 0 ? L'?' : *at;
-	free(shown);
 	return wide;
 }
 
@@ -112,7 +111,7 @@ static wchar_t *widen_within(const char *text, int width)
 /* Cut a path at its beginning, as its end is more specific. */
 static void draw_name(int y, int width, const char *text)
 {
-	wchar_t *wide = top_widen(text);
+	wchar_t *wide __free = top_widen(text);
 	const wchar_t *shown = wide;
 
 	if (width_of(wide) > width) {
@@ -123,25 +122,22 @@ static void draw_name(int y, int width, const char *text)
 		move(y, 0);
 	}
 	addwstr(shown);
-	free(wide);
 }
 
 /* Text, cut at the end of the line; the last cell of the screen stays empty. */
 static void draw_text(int y, const char *text)
 {
-	wchar_t *wide = widen_within(text, COLS - (y == LINES - 1));
+	wchar_t *wide __free = widen_within(text, COLS - (y == LINES - 1));
 
 	mvaddwstr(y, 0, wide);
-	free(wide);
 }
 
 static void draw_cell(int y, int *x, int width, const char *text)
 {
-	wchar_t *wide = widen_within(text, width - 1);
+	wchar_t *wide __free = widen_within(text, width - 1);
 
 	*x += width;
 	mvaddwstr(y, *x - width_of(wide), wide);
-	free(wide);
 }
 
 static void draw_titles(const struct screen *screen, int y)

@@ -150,9 +150,9 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 		  const struct ioband_device *speaker, const struct sample *delta, bool sum)
 {
 	const struct groups *groups = &delta->groups;
-	struct activity activity;
+	struct activity activity __cleanup(activity_free);
 	struct top_row *row;
-	struct done *done;
+	struct done *done __free = NULL;
 
 	activity_begin(groups, &activity);
 	activity_add(&activity, &delta->stats);
@@ -171,10 +171,8 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 					    activity_own_pct(&activity, group);
 		fill_row(row, &done[i], delta->ns / (double)NS_PER_S);
 	}
-	free(done);
 	view->groups += groups->n;
 	view->pools++;
-	activity_free(&activity);
 }
 
 static int compare(const void *left, const void *right, void *sort)

@@ -50,14 +50,13 @@ static void add_pool(struct top *top, struct top_view *view, const struct ioband
 		     const struct ioband_device *speaker, const struct sample *now)
 {
 	const struct top_before *before = find_before(top->before, top->n, speaker->table.pool);
-	struct sample delta;
+	struct sample delta __cleanup(sample_delta_free) = { .ns = 0 };
 
 	if (!before)
 		return;
 	sample_delta(&before->sample, now, &delta);
 	if (delta.ns)
 		top_view_add(view, devices, speaker, &delta, top->sum);
-	sample_delta_free(&delta);
 }
 
 static int look(struct top *top, struct top_view *view, const struct ioband_devices *devices,
@@ -131,8 +130,8 @@ static bool is_left_out(struct top *top, const struct recording_line *line)
 
 static int check_pool(const struct top *top)
 {
+	char *pools __free = xstrdup("");
 	const char *only = top->args->value[OPTION_POOL];
-	char *pools = xstrdup("");
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < top->pools.n; i++)
@@ -140,14 +139,13 @@ static int check_pool(const struct top *top)
 	if (only && !names_has(&top->pools, only))
 		code = fail(EXIT_MISSING, "there is no pool '%s' in %s; it has: %s", only,
 			    top->input->path, *pools ? pools : "no pool");
-	free(pools);
 	return code;
 }
 
 /* A page ends where a pool of it has its next line. */
 static int replay(struct top *top, struct top_view *view)
 {
-	struct names seen = { .n = 0 };
+	struct names seen __cleanup(names_free) = { .n = 0 };
 	struct recording_line line;
 	bool found;
 	int code;
@@ -170,7 +168,6 @@ static int replay(struct top *top, struct top_view *view)
 		}
 		recording_line_free(&line);
 	} while (code == EXIT_OK && !top->at_end && !top->has_next);
-	names_free(&seen);
 	top_view_sort(view, top->sort, top->reverse);
 	return code == EXIT_OK && top->at_end ? check_pool(top) : code;
 }
@@ -181,7 +178,7 @@ static int replay(struct top *top, struct top_view *view)
  */
 int top_refresh(struct top *top, struct top_view *view)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct targets speakers;
 	struct scope scope;
 	int code;
@@ -195,7 +192,6 @@ int top_refresh(struct top *top, struct top_view *view)
 		code = look(top, view, &devices, &speakers);
 		targets_free(&speakers);
 	}
-	ioband_free(&devices);
 	top_view_sort(view, top->sort, top->reverse);
 	return code;
 }

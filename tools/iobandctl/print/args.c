@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -98,7 +97,7 @@ static int getopt_problem(int found, char **argv, struct problem *problem)
 
 static int check_columns(const struct verb *verb, const struct args *args, struct problem *problem)
 {
-	size_t *chosen;
+	size_t *chosen __free = NULL;
 	int count;
 
 	if (!verb->columns)
@@ -106,7 +105,6 @@ static int check_columns(const struct verb *verb, const struct args *args, struc
 	chosen = xcalloc(verb->n_columns, sizeof(*chosen));
 	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns, verb->n_columns,
 			       args->value[OPTION_JSON], chosen, problem);
-	free(chosen);
 	return count < 0 ? -1 : 0;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which columns of a table are printed, as lsblk has it.  Pure. */
-#include <stdlib.h>
 #include <strings.h>
 
 #include "base/alloc.h"
@@ -81,11 +80,10 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 		span_item(&rest, ',', &name);
 		column = find_column(name, columns, n, json);
 		if (column == n) {
-			char *all = columns_names(columns, n, json);
+			char *all __free = columns_names(columns, n, json);
 
 			problem_set(problem, "there is no column '%s'%s; the columns are %s",
 				    span_show(name, shown), json ? " in JSON" : "", all);
-			free(all);
 			return -1;
 		}
 		count = add(chosen, count, column);

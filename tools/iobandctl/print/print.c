@@ -87,8 +87,8 @@ static void add_column(struct table *table, size_t i, size_t place)
 static struct table *begin(const char *name, const struct column *columns,
 			   size_t n, bool json, const char *names)
 {
+	size_t *chosen __free = xcalloc(n, sizeof(*chosen));
 	struct table *table = xcalloc(1, sizeof(*table));
-	size_t *chosen = xcalloc(n, sizeof(*chosen));
 	struct problem problem;
 	int count = columns_choose(names, columns, n, json, chosen, &problem);
 
@@ -106,7 +106,6 @@ static struct table *begin(const char *name, const struct column *columns,
 		table->place[i] = HIDDEN;
 	for (int i = 0; i < count; i++)
 		add_column(table, chosen[i], i);
-	free(chosen);
 	return table;
 }
 
@@ -184,13 +183,12 @@ void print_below(struct row *row, struct row *parent)
  */
 void print_text(struct row *row, size_t column, const char *text)
 {
-	char *shown = NULL;
+	char *shown __free = NULL;
 
 	if (text)
 		shown = table_of(row)->json ? text_utf8(text) : show(text, stdout);
 	if (shown)
 		set(row, column, shown);
-	free(shown);
 }
 
 /*
@@ -257,10 +255,9 @@ static char *text_of_bound(const struct table *table, const struct bounds *bound
 void print_bound_texts(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = text_of_bound(table_of(row), bounds, bound);
+		char *text __free = text_of_bound(table_of(row), bounds, bound);
 
 		print_text(row, first + bound, text);
-		free(text);
 	}
 }
 
@@ -354,7 +351,8 @@ static void print_on_one_line(char *json)
 
 static void print_json(const struct table *table)
 {
-	char *json, *shown;
+	char *json __free = NULL;
+	char *shown __free = NULL;
 	size_t size;
 	FILE *stream = xmemstream(&json, &size);
 
@@ -366,8 +364,6 @@ static void print_json(const struct table *table)
 		print_on_one_line(shown);
 	else
 		fputs(shown, stdout);
-	free(shown);
-	free(json);
 }
 
 /* Print a table and free it. */
@@ -415,11 +411,10 @@ static bool is_coloured(void)
 static void print_args(const char *colour, const char *mark, const char *plain,
 		       const char *fmt, va_list args)
 {
-	char *text = xvasprintf(fmt, args), *shown = show(text, stdout);
+	char *text __free = xvasprintf(fmt, args);
+	char *shown __free = show(text, stdout);
 
 	printf("%s%-*s%s%s\n", colour, *mark ? 6 : 0, mark, plain, shown);
-	free(shown);
-	free(text);
 }
 
 void print_line(const char *fmt, ...)

@@ -13,8 +13,8 @@ static int make_so(struct plan *plan, bool all)
 
 static int run_with(const struct conf *conf, const struct args *args)
 {
-	struct ioband_devices devices;
-	struct plan plan;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
+	struct plan plan __cleanup(plan_free) = { .n = 0 };
 	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
@@ -30,14 +30,12 @@ static int run_with(const struct conf *conf, const struct args *args)
 	code = code ?: plan_print(&plan, args->value[OPTION_JSON]);
 	if (code == EXIT_OK && plan.n && args->value[OPTION_EXIT_CODE])
 		code = EXIT_CHANGES;
-	plan_free(&plan);
-	ioband_free(&devices);
 	return code;
 }
 
 static int load_and_run(const struct args *args)
 {
-	struct conf conf;
+	struct conf conf __cleanup(conf_free) = { .n = 0 };
 	int code = conf_load(args->value[OPTION_CONFIG], &conf);
 
 	if (code != EXIT_OK)
@@ -47,7 +45,6 @@ static int load_and_run(const struct args *args)
 	else
 		code = fail(EXIT_MISSING,
 			    "there is no configuration: neither /etc/ioband.conf nor /etc/ioband.conf.d/*.conf; ioband.conf(5) says how to write one, 'iobandctl dump' prints one");
-	conf_free(&conf);
 	return code;
 }
 

@@ -58,8 +58,8 @@ __printf(4, 5)
 static void found(struct findings *findings, enum verdict verdict,
 		  const char *subject, const char *fmt, ...)
 {
+	char *text __free = NULL;
 	va_list args;
-	char *text;
 
 	va_start(args, fmt);
 	text = xvasprintf(fmt, args);
@@ -74,15 +74,14 @@ static void found(struct findings *findings, enum verdict verdict,
 	} else {
 		print_marked(colours[verdict], verdicts[verdict], "%s: %s", subject, text);
 	}
-	free(text);
 }
 
 /* Add the remedy of the last finding. */
 __printf(2, 3)
 static void remedy(struct findings *findings, const char *fmt, ...)
 {
+	char *text __free = NULL;
 	va_list args;
-	char *text;
 
 	va_start(args, fmt);
 	text = xvasprintf(fmt, args);
@@ -91,7 +90,6 @@ static void remedy(struct findings *findings, const char *fmt, ...)
 		print_text(findings->row, REMEDY, text);
 	else
 		print_line("      %s", text);
-	free(text);
 }
 
 static bool check_mapper(struct findings *findings)
@@ -116,20 +114,16 @@ static bool check_mapper(struct findings *findings)
 
 static bool is_installed(const char *release)
 {
-	char *path = xasprintf("/lib/modules/%s/modules.dep", release);
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
+	char *path __free = xasprintf("/lib/modules/%s/modules.dep", release);
+	FILE *file __cleanup(close_file) = fopen(path, "re");
+	char *line __free = NULL;
 	size_t size = 0;
 	bool found = false;
 
-	free(path);
 	while (file && !found && getline(&line, &size, file) > 0) {
 		line[strcspn(line, ":")] = 0;
 		found = strstr(line, "/dm-ioband.ko");
 	}
-	if (file)
-		fclose(file);
-	free(line);
 	return found;
 }
 
@@ -229,7 +223,7 @@ static void check_controllers(struct findings *findings, const struct hierarchy 
 
 	cgroup_walk(hierarchy, "/", look_for_io, &walk);
 	for (size_t i = 0; i < walk.n; i++) {
-		char *path = walk.v[i].path;
+		char *path __free = walk.v[i].path;
 
 		found(findings, HINT, path,
 		      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
@@ -237,7 +231,6 @@ static void check_controllers(struct findings *findings, const struct hierarchy 
 		remedy(findings,
 		       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
 		       hierarchy->root, path[1] ? path : "");
-		free(path);
 	}
 	free(walk.v);
 	free(walk.lacking);
@@ -346,9 +339,10 @@ static void check_layers(struct findings *findings, const struct ioband_device *
 
 static void check_lvm(struct findings *findings, const struct ioband_device *device)
 {
+	char *text __free = NULL;
 	enum lvm_sight sight;
 	struct device below, member;
-	char number[32], *text;
+	char number[32];
 
 	snprintf(number, sizeof(number), "%llu:%llu", (unsigned long long)device->table.device[0],
 		 (unsigned long long)device->table.device[1]);
@@ -368,7 +362,6 @@ static void check_lvm(struct findings *findings, const struct ioband_device *dev
 	      member.path);
 	text = lvm_remedy(sight, &member);
 	remedy(findings, "%s", text);
-	free(text);
 }
 
 /* Removal by 'iobandctl extract' is intended: a hint is enough. */
@@ -400,7 +393,7 @@ static bool has_wish(const struct conf *conf)
 /* Devices with 'insert = yes' but without ioband, except those reported already in @told. */
 static void check_wishes(struct findings *findings, const struct names *told)
 {
-	struct choices choices = { .n = 0 };
+	struct choices choices __cleanup(choices_free) = { .n = 0 };
 	struct problem problem;
 	struct under under;
 	struct conf conf;
@@ -428,13 +421,13 @@ static void check_wishes(struct findings *findings, const struct names *told)
 		      under.inserted))
 			check_wish(findings, choice);
 	}
-	choices_free(&choices);
 	conf_free(&conf);
 }
 
 static void check_insertions(struct findings *findings)
 {
-	struct names half = { .n = 0 }, lost = { .n = 0 };
+	struct names half __cleanup(names_free) = { .n = 0 };
+	struct names lost __cleanup(names_free) = { .n = 0 };
 
 	under_trouble(&half, &lost);
 	for (size_t i = 0; i < half.n; i++) {
@@ -451,8 +444,6 @@ static void check_insertions(struct findings *findings)
 		       lost.v[i], lost.v[i]);
 	}
 	check_wishes(findings, &lost);
-	names_free(&half);
-	names_free(&lost);
 }
 
 /* A device without ioband: report only whether it is blocked. */
@@ -497,9 +488,9 @@ struct limits {
 /* Find the first line of io.max, "<major>:<minor> <rates>", for one of the devices. */
 static bool find_limit(const struct limits *limits, const char *path, char on[32])
 {
-	char *name = xasprintf("%s%s/io.max", limits->hierarchy.root, path);
-	FILE *file = fopen(name, "re");
-	char *line = NULL;
+	char *name __free = xasprintf("%s%s/io.max", limits->hierarchy.root, path);
+	FILE *file __cleanup(close_file) = fopen(name, "re");
+	char *line __free = NULL;
 	size_t size = 0;
 	bool is_found = false;
 
@@ -509,10 +500,6 @@ static bool find_limit(const struct limits *limits, const char *path, char on[32
 	}
 	if (is_found)
 		snprintf(on, 32, "%s", line);
-	if (file)
-		fclose(file);
-	free(line);
-	free(name);
 	return is_found;
 }
 
@@ -570,7 +557,7 @@ static void check_limits(struct findings *findings, const struct ioband_devices 
 /* Name the groups of a pool with I/O that a policy below delays. */
 static void check_below(struct findings *findings, const struct ioband_device *speaker)
 {
-	struct groups groups = { .n = 0 };
+	struct groups groups __cleanup(groups_free) = { .n = 0 };
 	struct stats stats = { .n = 0 };
 	int code = query_groups(speaker, &groups) ?: query_stats(speaker, &stats);
 
@@ -586,23 +573,21 @@ static void check_below(struct findings *findings, const struct ioband_device *s
 		       "remove io.max, io.cost or io.latency from the devices below, and use 'iobandctl set-max' or 'maximum =' in ioband.conf(5); if a device below is slower than the others, give it a pool of its own");
 	}
 	stats_free(&stats);
-	groups_free(&groups);
 }
 
 static void check_pools(struct findings *findings, const struct ioband_devices *devices)
 {
 	const struct scope all = { .device = NULL };
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free);
 
 	ioband_pools(devices, &all, &speakers);
 	for (size_t i = 0; i < speakers.n; i++)
 		check_below(findings, speakers.v[i]);
-	targets_free(&speakers);
 }
 
 static void check_devices(struct findings *findings)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct blockage blockage;
 	int code = ioband_load(&devices);
 
@@ -630,7 +615,6 @@ static void check_devices(struct findings *findings)
 	check_others(findings, &devices);
 	check_limits(findings, &devices);
 	check_pools(findings, &devices);
-	ioband_free(&devices);
 	check_insertions(findings);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The present words of each kind, for shells. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/show.h"
 #include "host/device.h"
 #include "ioband/query.h"
@@ -13,41 +13,38 @@
 static void add_group(const struct ioband_devices *devices, const struct groups *groups,
 		      const struct ioband_group *group, struct names *words)
 {
-	char *name = tree_name(devices, groups, group);
+	char *name __free = tree_name(devices, groups, group);
 
 	/* Shells print words, and put them into the command, unescaped. */
 	names_add(words, show_is_needless(name, stdout) ? name : group->name);
-	free(name);
 }
 
 static int add_groups(const struct ioband_devices *devices,
 		      const struct ioband_device *speaker, struct names *words)
 {
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++)
 		add_group(devices, &groups, &groups.v[i], words);
-	groups_free(&groups);
 	return code;
 }
 
 static int add_all_groups(const struct ioband_devices *devices, struct names *words)
 {
 	const struct scope all = { .device = NULL };
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free);
 	int code = EXIT_OK;
 
 	ioband_pools(devices, &all, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = add_groups(devices, speakers.v[i], words);
-	targets_free(&speakers);
 	return code;
 }
 
 static int add_words(const char *kind, struct names *words)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices);
 
 	if (code == EXIT_OK && !strcmp(kind, "GROUP"))
@@ -60,7 +57,6 @@ static int add_words(const char *kind, struct names *words)
 		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) && device->dm->table)
 			names_add(words, device->table.pool);
 	}
-	ioband_free(&devices);
 	return code;
 }
 
@@ -71,7 +67,7 @@ static int add_words(const char *kind, struct names *words)
  */
 int completion_words(const char *kind, const struct verb *const *verbs)
 {
-	struct names words = { .n = 0 };
+	struct names words __cleanup(names_free) = { .n = 0 };
 	int code = EXIT_OK;
 
 	if (strcmp(kind, "VERB"))
@@ -80,6 +76,5 @@ int completion_words(const char *kind, const struct verb *const *verbs)
 		names_add(&words, (*verbs)->name);
 	for (size_t i = 0; code == EXIT_OK && i < words.n; i++)
 		print_line("%s", words.v[i]);
-	names_free(&words);
 	return code ?: print_flush();
 }

@@ -6,8 +6,8 @@
 static int run(const struct args *args)
 {
 	const char *name = args->operand[0];
-	struct names made = { .n = 0 };
-	struct ioband_devices devices = { .n = 0 };
+	struct names made __cleanup(names_free) = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct settings settings;
 	struct device device;
 	int code = make_check_name(name) ?:
@@ -16,13 +16,10 @@ static int run(const struct args *args)
 		   device_resolve(args->operand[1], &device) ?:
 		   make_device(&devices, &settings, name, &device);
 
-	ioband_free(&devices);
 	if (code != EXIT_OK)
 		return code;
 	names_add(&made, name);
-	code = made_report(&made, &settings, args->value[OPTION_JSON]);
-	names_free(&made);
-	return code;
+	return made_report(&made, &settings, args->value[OPTION_JSON]);
 }
 
 const struct verb verb_create = {

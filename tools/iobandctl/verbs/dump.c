@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl dump: print the present devices and settings as a configuration. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,27 +23,25 @@ struct found {
 static void dump_bounds(const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = bound_text(bounds, bound);
+		char *text __free = bound_text(bounds, bound);
 
 		if (bound_is_set(bounds, bound))
 			print_line("%s = %s", bound_kinds[bound].noun, text);
-		free(text);
 	}
 }
 
 static void dump_weight(uint64_t weight)
 {
-	char *text = weight_text(weight);
+	char *text __free = weight_text(weight);
 
 	print_line("weight = %s", text);
-	free(text);
 }
 
 static void dump_device(const struct ioband_devices *devices, const struct ioband_device *device,
 			const struct groups *groups)
 {
+	char *below __free = device_lasting_name(device->table.device[0], device->table.device[1]);
 	const struct ioband_table *table = &device->table;
-	char *below = device_lasting_name(table->device[0], table->device[1]);
 
 	print_line("%s", "");
 	print_line("[device %s]", device->dm->name);
@@ -58,7 +55,6 @@ static void dump_device(const struct ioband_devices *devices, const struct ioban
 		    tree_owner(devices, groups, &groups->v[i]) == device)
 			dump_bounds(&groups->v[i].bounds);
 	}
-	free(below);
 }
 
 /* An inserted device has no section: with one, 'apply' would wrap a device. */
@@ -97,7 +93,7 @@ static bool has_mode(const struct ioband_devices *devices, const char *pool, con
 static void dump_section(const char *group, const char *pool, const char *tree, uint64_t weight,
 			 const struct bounds *bounds, size_t *number)
 {
-	char *path = text_escape_pattern(group);
+	char *path __free = text_escape_pattern(group);
 
 	print_line("%s", "");
 	print_line("[group %zu]", ++*number);
@@ -108,7 +104,6 @@ static void dump_section(const char *group, const char *pool, const char *tree, 
 	if (weight)
 		dump_weight(weight);
 	dump_bounds(bounds);
-	free(path);
 }
 
 /* Groups with settings and a persistent name; a device's own settings are in its section. */
@@ -262,8 +257,8 @@ static void dump_found(const struct ioband_devices *devices, const struct found 
 static int dump_all(const struct ioband_devices *devices)
 {
 	const struct scope everywhere = { .device = NULL };
-	struct targets pools;
-	struct found *found;
+	struct targets pools __cleanup(targets_free);
+	struct found *found __free = NULL;
 	int code = EXIT_OK;
 
 	ioband_pools(devices, &everywhere, &pools);
@@ -279,18 +274,15 @@ static int dump_all(const struct ioband_devices *devices)
 		groups_free(&found[i].groups);
 		presets_free(&found[i].presets);
 	}
-	free(found);
-	targets_free(&pools);
 	return code ?: print_flush();
 }
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices) ?: dump_all(&devices);
 
 	(void)args;
-	ioband_free(&devices);
 	return code;
 }
 

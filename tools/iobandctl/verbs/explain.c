@@ -81,13 +81,12 @@ struct question {
 static struct row *print_group(const struct question *question, const char *type,
 			       const struct ioband_group *group)
 {
+	char *name __free = tree_name(question->devices, question->groups, group);
 	struct row *row = print_row(question->table);
-	char *name = tree_name(question->devices, question->groups, group);
 
 	print_text(row, TYPE, type);
 	print_text(row, GROUP, name);
 	print_text(row, ID, group->name);
-	free(name);
 	return row;
 }
 
@@ -223,7 +222,7 @@ static void explain_in(struct question *question, const struct observation *pool
 static int explain_all(struct question *question, const struct targets *speakers, double seconds,
 		       bool json)
 {
-	struct observation *pools = xcalloc(speakers->n, sizeof(*pools));
+	struct observation *pools __free = xcalloc(speakers->n, sizeof(*pools));
 	int code = observe(speakers, seconds, pools), printed = EXIT_OK;
 
 	if (json)
@@ -236,7 +235,6 @@ static int explain_all(struct question *question, const struct targets *speakers
 		printed = print_end(question->table);
 	for (size_t i = 0; i < speakers->n; i++)
 		observation_free(&pools[i]);
-	free(pools);
 	if (code == EXIT_OK && !question->found)
 		code = fail(EXIT_MISSING,
 			    "%s did no I/O of late and has no weight of its own, so there is nothing to explain; 'iobandctl groups' shows the groups that there are",
@@ -246,9 +244,9 @@ static int explain_all(struct question *question, const struct targets *speakers
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct question question = { .devices = &devices, .spelled = args->operand[0] };
-	struct targets speakers = { .n = 0 };
+	struct targets speakers __cleanup(targets_free) = { .n = 0 };
 	struct finder finder = { .devices = &devices };
 	double seconds = INTERVAL_S;
 	int code = interval_of(args, &seconds) ?:
@@ -260,8 +258,6 @@ static int run(const struct args *args)
 		ioband_pools(&devices, &question.scope, &speakers);
 		code = explain_all(&question, &speakers, seconds, args->value[OPTION_JSON]);
 	}
-	targets_free(&speakers);
-	ioband_free(&devices);
 	return code;
 }
 

@@ -9,7 +9,7 @@
 static struct row *list_one(struct table *table, const char *name)
 {
 	const struct ioband_device *device;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct row *row = NULL;
 
 	if (ioband_load(&devices) != EXIT_OK)
@@ -17,7 +17,6 @@ static struct row *list_one(struct table *table, const char *name)
 	device = ioband_named(&devices, name);
 	if (device && device->dm->table && under_is_inserted(device))
 		row = list_device(table, device);
-	ioband_free(&devices);
 	return row;
 }
 
@@ -41,7 +40,7 @@ static int extract_listed(const char *name, struct table *list, bool *had_it)
 
 static int extract(const char *spelled, struct table *list)
 {
-	struct names places = { .n = 0 };
+	struct names places __cleanup(names_free) = { .n = 0 };
 	int code = under_places(spelled, &places);
 	bool found = code == EXIT_OK, any = false;
 
@@ -54,7 +53,6 @@ static int extract(const char *spelled, struct table *list)
 	if (code == EXIT_OK && !any)
 		code = fail(EXIT_MISSING, "ioband is not in %s; 'iobandctl list' shows where it is",
 			    places.n == 1 ? places.v[0] : spelled);
-	names_free(&places);
 	return code;
 }
 

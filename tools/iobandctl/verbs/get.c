@@ -3,8 +3,8 @@
  * iobandctl get: all settings of a group in each pool and tree, or the settings of pools.
  * get-weight, get-max, get-min and get-latency are short forms for one setting of a group.
  */
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "config/conf.h"
 #include "ioband/group.h"
 #include "ioband/query.h"
@@ -81,10 +81,9 @@ static void print_rate_texts(struct row *row, int setting, const struct bounds *
 	int bound = setting - GROUP_BOUNDS;
 
 	for (int rate = 0; rate < RATES; rate++) {
-		char *text = rate_text(&bounds->of[bound], bound, rate);
+		char *text __free = rate_text(&bounds->of[bound], bound, rate);
 
 		print_text(row, RATE_TEXTS + rate, text);
-		free(text);
 	}
 }
 
@@ -92,9 +91,9 @@ static void print_rate_texts(struct row *row, int setting, const struct bounds *
 static void add_row(struct answer *answer, const struct ioband_device *device,
 		    const struct group_ref *ref, const struct groups *groups)
 {
+	char *name __free = group_name(ref);
 	const struct ioband_group *group = group_listed(answer->devices, groups, ref, device);
 	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
-	char *name = group_name(ref);
 	struct table *table;
 	struct row *row;
 
@@ -107,7 +106,6 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 		print_text(row, DEVICE, device->dm->name);
 	print_text(row, GROUP, group && group->path ? group->path : name);
 	print_text(row, ID, ref->name);
-	free(name);
 	print_weight(row, WEIGHT, group ? group->weight : IOBAND_WEIGHT_DEFAULT);
 	print_flag(row, SET, group && group->set);
 	if (answer->setting == GROUP_BOUNDS + LATENCY && !bound_is_set(bounds, LATENCY))
@@ -122,12 +120,11 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 
 static int print_answer(const struct ioband_device *device, const struct group_ref *ref, void *data)
 {
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 	int code = query_groups(device, &groups);
 
 	if (code == EXIT_OK)
 		add_row(data, device, ref, &groups);
-	groups_free(&groups);
 	return code;
 }
 
@@ -139,7 +136,7 @@ static int print_answer(const struct ioband_device *device, const struct group_r
  */
 int get_group(const struct args *args, int setting)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	struct answer answer = { .args = args, .devices = &devices, .setting = setting };
 	int code = ioband_load(&devices) ?: group_visit(&devices, args, print_answer, &answer);
 
@@ -148,7 +145,6 @@ int get_group(const struct args *args, int setting)
 			print_hide(answer.table, BOUND_TEXTS + WRITE_LATENCY);
 		code = first_failure(code, print_end(answer.table));
 	}
-	ioband_free(&devices);
 	return code;
 }
 
@@ -184,7 +180,7 @@ static void print_pool(struct table *table, const struct scope *scope,
 static int print_pools(const struct ioband_devices *devices, const struct args *args)
 {
 	bool json = args->value[OPTION_JSON];
-	struct targets targets;
+	struct targets targets __cleanup(targets_free) = { .n = 0 };
 	struct table *table;
 	struct scope scope;
 	int code = ioband_scope(devices, args, &scope);
@@ -195,7 +191,6 @@ static int print_pools(const struct ioband_devices *devices, const struct args *
 	ioband_pools(devices, &scope, &targets);
 	for (size_t i = 0; i < targets.n; i++)
 		print_pool(table, &scope, targets.v[i]);
-	targets_free(&targets);
 	if (!json && !scope.device) {
 		print_hide(table, DEVICE);
 		print_hide(table, MODE);
@@ -209,11 +204,9 @@ static int print_pools(const struct ioband_devices *devices, const struct args *
  */
 int get_pools(const struct args *args)
 {
-	struct ioband_devices devices;
-	int code = ioband_load(&devices) ?: print_pools(&devices, args);
+	struct ioband_devices devices __cleanup(ioband_free);
 
-	ioband_free(&devices);
-	return code;
+	return ioband_load(&devices) ?: print_pools(&devices, args);
 }
 
 static int run(const struct args *args)

@@ -54,8 +54,8 @@ static void print_name(struct row *row, const struct ioband_devices *devices,
 static struct row *print_group(struct table *table, const struct ioband_devices *devices,
 			       const struct groups *groups, const struct ioband_group *group)
 {
+	char *name __free = tree_name(devices, groups, group);
 	struct row *row = print_row(table);
-	char *name = tree_name(devices, groups, group);
 
 	print_name(row, devices, groups, group);
 	print_type(row, group->name);
@@ -66,7 +66,6 @@ static struct row *print_group(struct table *table, const struct ioband_devices 
 	print_flag(row, SET, group->set);
 	print_bound_texts(row, BOUND_TEXTS, &group->bounds);
 	print_bounds(row, BOUND_NUMBERS, &group->bounds);
-	free(name);
 	return row;
 }
 
@@ -92,7 +91,7 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 		      const struct scope *scope,
 		      const struct ioband_device *speaker, bool has[BOUNDS])
 {
-	struct groups groups;
+	struct groups groups __cleanup(groups_free) = { .n = 0 };
 	struct row **rows, *pool;
 	int code = query_groups(speaker, &groups);
 
@@ -111,7 +110,6 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 		link_rows(&groups, rows, pool);
 		free(rows);
 	}
-	groups_free(&groups);
 	return code;
 }
 
@@ -121,13 +119,12 @@ static int print_pools(const struct ioband_devices *devices,
 	struct table *table = print_asked("groups", columns, COLUMNS, args);
 	const char *names = args->value[OPTION_OUTPUT];
 	bool has[BOUNDS] = { false };
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free);
 	int code = EXIT_OK;
 
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = print_pool(table, devices, scope, speakers.v[i], has);
-	targets_free(&speakers);
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		if (!has[bound] && !columns_has(names, &columns[BOUND_TEXTS + bound]))
 			print_hide(table, BOUND_TEXTS + bound);
@@ -150,7 +147,7 @@ static int check_weights(const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct scope scope;
 	int code = check_weights(args) ?:
 		   ioband_load(&devices) ?:
@@ -160,7 +157,6 @@ static int run(const struct args *args)
 		code = weights_save(&devices, &scope, args->value[OPTION_JSON]);
 	else if (code == EXIT_OK)
 		code = print_pools(&devices, &scope, args);
-	ioband_free(&devices);
 	return code;
 }
 

@@ -24,7 +24,8 @@ static void warn(const char *name)
 static int insert(const struct settings *settings, const char *spelled, bool force,
 		  struct names *made)
 {
-	struct names places = { .n = 0 }, fresh = { .n = 0 };
+	struct names places __cleanup(names_free) = { .n = 0 };
+	struct names fresh __cleanup(names_free) = { .n = 0 };
 	int code = under_places(spelled, &places);
 	bool had_it;
 
@@ -46,14 +47,12 @@ static int insert(const struct settings *settings, const char *spelled, bool for
 			extract_from(fresh.v[i], &had_it);
 		}
 	}
-	names_free(&fresh);
-	names_free(&places);
 	return code;
 }
 
 static int run(const struct args *args)
 {
-	struct names made = { .n = 0 };
+	struct names made __cleanup(names_free) = { .n = 0 };
 	struct settings settings;
 	int code = made_settings(args, &settings) ?: mapper_ready();
 
@@ -64,7 +63,6 @@ static int run(const struct args *args)
 						  args->value[OPTION_FORCE], &made));
 	if (made.n)
 		code = first_failure(code, made_report(&made, &settings, args->value[OPTION_JSON]));
-	names_free(&made);
 	return code;
 }
 

@@ -93,13 +93,11 @@ int list_print(const struct ioband_device *devices, size_t n)
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices;
-	int code = ioband_load(&devices) ?:
-		   print_devices(print_asked("devices", columns, COLUMNS, args), devices.v,
-				 devices.n);
+	struct ioband_devices devices __cleanup(ioband_free);
 
-	ioband_free(&devices);
-	return code;
+	return ioband_load(&devices) ?:
+	       print_devices(print_asked("devices", columns, COLUMNS, args), devices.v,
+			     devices.n);
 }
 
 static const struct option_spec options[] = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The options and the report of the verbs that create devices. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "ioband/hand.h"
@@ -89,9 +88,9 @@ static void mark(const struct ioband_device *device, const struct settings *sett
  */
 int made_report(const struct names *made, const struct settings *settings, bool json)
 {
-	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
+	struct ioband_device *found __free = xcalloc(made->n, sizeof(*found));
 	const struct ioband_device *device;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices);
 	size_t n = 0;
 
@@ -107,9 +106,6 @@ int made_report(const struct names *made, const struct settings *settings, bool 
 		if (!json)
 			print_made(&found[i]);
 	}
-	code = first_failure(code, json && (n || code == EXIT_OK) ? list_print(found, n) :
+	return first_failure(code, json && (n || code == EXIT_OK) ? list_print(found, n) :
 							       print_flush());
-	ioband_free(&devices);
-	free(found);
-	return code;
 }

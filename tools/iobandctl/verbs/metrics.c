@@ -14,7 +14,7 @@
 
 static int take_samples(struct metrics *metrics)
 {
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free);
 	int code = EXIT_OK;
 
 	ioband_pools(&metrics->devices, &metrics->scope, &speakers);
@@ -25,7 +25,6 @@ static int take_samples(struct metrics *metrics)
 		pool->speaker = speakers.v[metrics->n++];
 		code = sample_take(pool->speaker, &pool->sample);
 	}
-	targets_free(&speakers);
 	return code;
 }
 
@@ -43,14 +42,13 @@ static void look_around(struct metrics *metrics)
 /* Names are escaped on a terminal only. */
 static int show_all(const struct metrics *metrics)
 {
+	char *text __free = NULL;
 	size_t size;
-	char *text;
 	FILE *stream = xmemstream(&text, &size);
 
 	metrics_write(metrics, stream);
 	fclose(stream);
 	print_lines("", text);
-	free(text);
 	return print_flush();
 }
 

@@ -121,7 +121,7 @@ static bool matches(const char *pattern, const char *group)
 /* Mark the groups that match a pattern. */
 static int mark(const struct plot *plot, struct span item, const char *path, bool *wanted)
 {
-	char *pattern = xstrndup(item.start, item.length);
+	char *pattern __free = xstrndup(item.start, item.length);
 	int code = EXIT_MISSING;
 
 	for (size_t i = 0; i < plot->n; i++) {
@@ -134,15 +134,14 @@ static int mark(const struct plot *plot, struct span item, const char *path, boo
 		fail(code,
 		     "no group '%s' did anything in %s; 'iobandctl plot --json %s' lists the groups that did",
 		     pattern, path, path);
-	free(pattern);
 	return code;
 }
 
 static int choose(const struct plot *plot, const struct args *args, struct chosen *chosen)
 {
+	bool *wanted __free = xcalloc(plot->n, sizeof(*wanted));
 	const char *groups = args->value[OPTION_GROUPS];
 	struct span rest = span_of(groups ? groups : ""), item;
-	bool *wanted = xcalloc(plot->n, sizeof(*wanted));
 	int code = EXIT_OK;
 
 	while (groups && code == EXIT_OK) {
@@ -156,7 +155,6 @@ static int choose(const struct plot *plot, const struct args *args, struct chose
 		if (wanted[i] || !groups)
 			chosen->series[chosen->n++] = plot->v[i];
 	}
-	free(wanted);
 	return code;
 }
 

@@ -60,7 +60,7 @@ static int look_at(struct record *record, const struct ioband_devices *devices,
 		   const struct ioband_device *speaker)
 {
 	struct problem problem;
-	struct sample sample;
+	struct sample sample __cleanup(sample_free);
 	int code;
 
 	fail_into(&problem);
@@ -72,7 +72,6 @@ static int look_at(struct record *record, const struct ioband_devices *devices,
 		code = EXIT_OK;
 	else
 		fail(code, "%s", problem.text);
-	sample_free(&sample);
 	return code;
 }
 
@@ -91,7 +90,7 @@ static int look_at_all(struct record *record, const struct ioband_devices *devic
 {
 	const struct scope all = { .device = NULL };
 	struct names now = { .n = 0 };
-	struct targets speakers;
+	struct targets speakers __cleanup(targets_free) = { .n = 0 };
 	int code = EXIT_OK;
 
 	ioband_pools(devices, &all, &speakers);
@@ -106,17 +105,14 @@ static int look_at_all(struct record *record, const struct ioband_devices *devic
 	code = code ?: note_gone(record, &now);
 	names_free(&record->seen);
 	record->seen = now;
-	targets_free(&speakers);
 	return code;
 }
 
 static int look(struct record *record)
 {
-	struct ioband_devices devices;
-	int code = ioband_load(&devices) ?: look_at_all(record, &devices);
+	struct ioband_devices devices __cleanup(ioband_free);
 
-	ioband_free(&devices);
-	return code;
+	return ioband_load(&devices) ?: look_at_all(record, &devices);
 }
 
 static void show_progress(const struct record *record, uint64_t at_ns)
@@ -192,13 +188,12 @@ static int write_all(struct record *record, const char *path)
 static int run(const struct args *args)
 {
 	struct record record = { .interval_s = INTERVAL_S };
-	struct ioband_devices devices = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	int code = interval_of(args, &record.interval_s) ?:
 		   interval_duration_of(args, &record.duration_s) ?:
 		   ioband_load(&devices) ?:
 		   find_pools(&record, args, &devices);
 
-	ioband_free(&devices);
 	code = code ?: write_all(&record, args->value[OPTION_OUTPUT]);
 	names_free(&record.only);
 	names_free(&record.seen);

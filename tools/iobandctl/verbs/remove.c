@@ -2,7 +2,6 @@
 /* iobandctl remove: remove unused ioband devices. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "host/blockage.h"
@@ -100,8 +99,8 @@ int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
 			     const char *spelled, const struct ioband_device **found))
 {
-	struct ioband_devices devices;
-	struct ioband_device *removed;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
+	struct ioband_device *removed __free = NULL;
 	int code = ioband_load(&devices);
 	size_t n = 0;
 
@@ -120,8 +119,6 @@ int remove_found(const struct args *args,
 	}
 	if (n && args->value[OPTION_JSON])
 		code = first_failure(code, list_print(removed, n));
-	free(removed);
-	ioband_free(&devices);
 	return code;
 }
 

@@ -70,7 +70,7 @@ static void say(const struct ioband_device *device, uint64_t sectors)
 static int resize(const struct args *args, const char *spelled, struct names *resized)
 {
 	const struct ioband_device *device;
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	uint64_t sectors = 0;
 	int code = ioband_load(&devices) ?:
 		   ioband_find(&devices, spelled, &device) ?:
@@ -82,14 +82,13 @@ static int resize(const struct args *args, const char *spelled, struct names *re
 		if (!args->value[OPTION_JSON])
 			say(device, sectors);
 	}
-	ioband_free(&devices);
 	return code;
 }
 
 static int run(const struct args *args)
 {
 	const struct settings none = { .pool = NULL };
-	struct names resized = { .n = 0 };
+	struct names resized __cleanup(names_free) = { .n = 0 };
 	struct lock lock;
 	int code = lock_changes(&lock);
 
@@ -98,10 +97,8 @@ static int run(const struct args *args)
 	for (int i = 0; i < args->n; i++)
 		code = first_failure(code, resize(args, args->operand[i], &resized));
 	unlock(&lock);
-	code = first_failure(code, args->value[OPTION_JSON] && resized.n ?
+	return first_failure(code, args->value[OPTION_JSON] && resized.n ?
 				   made_report(&resized, &none, true) : print_flush());
-	names_free(&resized);
-	return code;
 }
 
 static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };

@@ -255,7 +255,7 @@ static int read_preset(struct place *place)
 {
 	const struct ioband_device *device = place->device;
 	struct preset_tree tree;
-	struct presets presets;
+	struct presets presets __cleanup(presets_free) = { .n = 0 };
 	int code;
 
 	if (!*place->group.path)
@@ -270,14 +270,13 @@ static int read_preset(struct place *place)
 		place->from.weight = preset->weight;
 		place->from.bounds = preset->bounds;
 	}
-	presets_free(&presets);
 	return code;
 }
 
 static int read_place(const struct wish *wish, struct place *place)
 {
 	const struct ioband_group *group;
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 	int code = query_groups(place->device, &groups);
 
 	group = group_listed(wish->devices, &groups, &place->group, place->device);
@@ -287,7 +286,6 @@ static int read_place(const struct wish *wish, struct place *place)
 	} else if (code == EXIT_OK) {
 		code = read_preset(place);
 	}
-	groups_free(&groups);
 	return code;
 }
 
@@ -349,7 +347,7 @@ static int find_trees(struct wish *wish)
 
 static int find_pool(struct wish *wish)
 {
-	struct targets targets;
+	struct targets targets __cleanup(targets_free) = { .n = 0 };
 	struct scope scope;
 	int code = ioband_scope(wish->devices, wish->args, &scope);
 
@@ -357,7 +355,6 @@ static int find_pool(struct wish *wish)
 		return code;
 	ioband_pools(wish->devices, &scope, &targets);
 	add_place(wish, targets.v[0]);
-	targets_free(&targets);
 	return EXIT_OK;
 }
 
@@ -383,20 +380,18 @@ static char *pool_value(const struct wish *wish, const struct step *step, bool b
 
 static int send(const struct wish *wish, const struct step *step, bool back)
 {
+	char *text __free = NULL;
 	const struct ioband_device *device = step->place->device;
 	const char *group = step->place->group.message;
 	const struct ioband_preset *to = back ? &step->place->from : &step->place->to;
-	int bound = step->setting - GROUP_BOUNDS, code;
-	char *text;
+	int bound = step->setting - GROUP_BOUNDS;
 
 	if (step->setting == GROUP_WEIGHT)
 		return query_weight(device, group, to->weight);
 	if (!is_of_pool(step->setting))
 		return query_bound(device, group, bound, &to->bounds, wish->given[bound]);
 	text = pool_value(wish, step, back);
-	code = query_set(device, conf_key_name(keys[step->setting]), text);
-	free(text);
-	return code;
+	return query_set(device, conf_key_name(keys[step->setting]), text);
 }
 
 /* The rates of a bound that the command line names, in the notation of "set". */
@@ -438,19 +433,17 @@ static char *step_words(const struct wish *wish, const struct step *step, bool b
 /* A group is named with a device of its tree: its pool may have several trees with it. */
 static void tell_left(const struct wish *wish, const struct step *step)
 {
+	char *left __free = step_words(wish, step, false);
+	char *before __free = step_words(wish, step, true);
+	char *group __free = NULL;
 	const struct ioband_device *device = step->place->device;
 	bool of_pool = is_of_pool(step->setting);
 	bool by_device = !of_pool || step->setting == MODE;
-	char *left = step_words(wish, step, false);
-	char *before = step_words(wish, step, true);
-	char *group = text_visible(of_pool ? "" : wish->args->operand[0], false);
 
+	group = text_visible(of_pool ? "" : wish->args->operand[0], false);
 	note("... %s stays in pool %s; 'iobandctl set --%s %s %s%s%s' sets it back",
 	     left, device->table.pool, by_device ? "device" : "pool",
 	     by_device ? device->dm->name : device->table.pool, group, *group ? " " : "", before);
-	free(group);
-	free(before);
-	free(left);
 }
 
 /* Undo the first @n steps after a failure. */
@@ -511,7 +504,7 @@ static void mark(const struct step *step)
  */
 static int change(const struct wish *wish)
 {
-	struct step *steps = xcalloc(wish->n * SETTINGS, sizeof(*steps));
+	struct step *steps __free = xcalloc(wish->n * SETTINGS, sizeof(*steps));
 	int code = EXIT_OK;
 	sigset_t before;
 	size_t n = 0;
@@ -529,19 +522,17 @@ static int change(const struct wish *wish)
 		mark(&steps[i]);
 	hand_end();
 	interrupt_release(&before);
-	free(steps);
 	return code;
 }
 
 static int load_and_change(struct wish *wish, bool of_pool)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices);
 
 	wish->devices = &devices;
 	code = code ?: (of_pool ? find_pool(wish) : find_trees(wish)) ?: change(wish);
 	free(wish->v);
-	ioband_free(&devices);
 	return code;
 }
 

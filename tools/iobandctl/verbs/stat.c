@@ -288,7 +288,7 @@ static int find_groups(struct watch *watch, const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct watch watch = {
 		.args = args, .devices = &devices, .json = args->value[OPTION_JSON],
 	};
@@ -309,7 +309,6 @@ static int run(const struct args *args)
 	free(watch.before);
 	free(watch.group);
 	targets_free(&watch.speakers);
-	ioband_free(&devices);
 	return code;
 }
 

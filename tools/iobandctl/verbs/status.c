@@ -75,8 +75,8 @@ static int choose(const struct ioband_devices *devices,
 
 static int run(const struct args *args)
 {
-	struct targets chosen = { .n = 0 };
-	struct ioband_devices devices;
+	struct targets chosen __cleanup(targets_free) = { .n = 0 };
+	struct ioband_devices devices __cleanup(ioband_free);
 	struct table *table;
 	int code = ioband_load(&devices) ?: choose(&devices, args, &chosen);
 
@@ -86,8 +86,6 @@ static int run(const struct args *args)
 			print_device(table, chosen.v[i]);
 		code = print_end(table);
 	}
-	targets_free(&chosen);
-	ioband_free(&devices);
 	return code;
 }
 

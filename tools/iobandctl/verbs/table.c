@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl table: the table line that wrap would use for a device, e.g. for dmsetup. */
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "ioband/make.h"
@@ -20,10 +19,10 @@ static const struct column columns[COLUMNS] = {
 
 static int print_json(const struct device *device, const char *line, bool read_only)
 {
+	char *uuid __free = NULL;
 	struct table *table = print_table("tables", columns, COLUMNS, true);
 	struct row *row = print_row(table);
 	char name[NAME_SIZE], label[DEVICE_NAME_SIZE];
-	char *uuid;
 
 	name_wrapped(device, name);
 	uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name);
@@ -33,16 +32,15 @@ static int print_json(const struct device *device, const char *line, bool read_o
 	print_text(row, BELOW, label);
 	print_flag(row, READ_ONLY, read_only);
 	print_text(row, TABLE, line);
-	free(uuid);
 	return print_end(table);
 }
 
 static int print(const struct args *args, const struct device *device, const char *words)
 {
+	char *line __free = NULL;
 	uint64_t sectors;
 	bool read_only;
 	int code = device_size(device, &sectors, &read_only);
-	char *line;
 
 	if (code != EXIT_OK)
 		return code;
@@ -53,25 +51,21 @@ static int print(const struct args *args, const struct device *device, const cha
 		print_line("%s", line);
 		code = print_flush();
 	}
-	free(line);
 	return code;
 }
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices = { .n = 0 };
+	char *words __free = NULL;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 	struct settings settings;
 	struct device device;
-	char *words = NULL;
-	int code = made_settings(args, &settings) ?:
-		   ioband_load(&devices) ?:
-		   device_resolve(args->operand[0], &device) ?:
-		   make_line(&devices, &settings, &device, &words) ?:
-		   print(args, &device, words);
 
-	free(words);
-	ioband_free(&devices);
-	return code;
+	return made_settings(args, &settings) ?:
+	       ioband_load(&devices) ?:
+	       device_resolve(args->operand[0], &device) ?:
+	       make_line(&devices, &settings, &device, &words) ?:
+	       print(args, &device, words);
 }
 
 const struct verb verb_table = {

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <syslog.h>
 
+#include "base/handles.h"
 #include "base/words.h"
 #include "config/plan.h"
 #include "config/select.h"
@@ -82,21 +83,20 @@ static void print_links(struct udev_device *found,
 /* Whether the device has holders, all of them ioband devices. */
 static bool is_wrapped(const struct device *device)
 {
-	struct names holders = { .n = 0 };
+	struct names holders __cleanup(names_free) = { .n = 0 };
 	char uuid[MAPPER_UUID_SIZE];
 	struct device holder;
 	bool found = device_related(device, "holders", &holders);
 
 	for (size_t i = 0; i < holders.n && found; i++)
 		found = read_uuid(holders.v[i], &holder, uuid) && is_ours(uuid);
-	names_free(&holders);
 	return found;
 }
 
 /* Whether ioband was inserted into the device. */
 static bool is_place(const struct device *device, struct problem *use)
 {
-	struct names slaves = { .n = 0 };
+	struct names slaves __cleanup(names_free) = { .n = 0 };
 	struct device slave;
 	bool found = false;
 
@@ -104,7 +104,6 @@ static bool is_place(const struct device *device, struct problem *use)
 	for (size_t i = 0; i < slaves.n && !found; i++)
 		found = device_of_kernel_name(slaves.v[i], &slave) &&
 			under_is_hidden(slave.major, slave.minor);
-	names_free(&slaves);
 	problem_set(use, "ioband was inserted into it");
 	return found;
 }
@@ -130,7 +129,7 @@ static bool has_no_unit(struct udev_device *found, const char *path, struct prob
 static bool is_twice(const struct choice *choice, struct problem *why)
 {
 	struct ioband_devices devices;
-	struct names slaves = { .n = 0 };
+	struct names slaves __cleanup(names_free) = { .n = 0 };
 	bool twice = false;
 
 	if (!choice->named &&
@@ -139,7 +138,6 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 		twice = make_is_twice(&devices, conf_pool(choice->section), &choice->device, why);
 		ioband_free(&devices);
 	}
-	names_free(&slaves);
 	return twice;
 }
 
@@ -158,10 +156,10 @@ static bool is_named_array(struct udev_device *found,
 
 static bool is_open(struct udev_device *found, const struct device *device, struct problem *use)
 {
-	struct udev_device *known = udev_of(udev_device_get_udev(found), device);
+	struct udev_device *known __cleanup(close_udev_device) =
+		udev_of(udev_device_get_udev(found), device);
 	const bool first = known && !udev_device_get_is_initialized(known);
 
-	udev_device_unref(known);
 	return use_in_event(device, first, udev_device_get_property_value(found, "SYNTH_UUID"),
 			    use);
 }
@@ -213,7 +211,7 @@ static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
 
 static int ask_configuration(struct udev_device *found, bool *wrap)
 {
-	struct conf conf;
+	struct conf conf __cleanup(conf_free) = { .n = 0 };
 	int code = conf_load(NULL, &conf);
 
 	*wrap = false;
@@ -223,7 +221,6 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 		return code;
 	}
 	*wrap = is_to_be_wrapped(found, &conf);
-	conf_free(&conf);
 	return EXIT_OK;
 }
 
@@ -261,26 +258,23 @@ static bool lacks_ioband(const struct choice *choice)
 static int answer_insert(struct udev_device *found, const char *uuid)
 {
 	struct choice choice;
-	struct conf conf;
+	struct conf conf __cleanup(conf_free) = { .n = 0 };
 	int code = conf_load(NULL, &conf);
 	bool insert;
 
 	if (code != EXIT_OK)
 		return code;
 	insert = uuid && select_event(&conf, found, &choice) && lacks_ioband(&choice);
-	conf_free(&conf);
 	print_line("IOBAND_INSERT=%d", insert);
 	return print_flush();
 }
 
 static bool find_below(const struct device *device, struct device *below)
 {
-	struct names slaves = { .n = 0 };
-	bool found = device_related(device, "slaves", &slaves) &&
-		     device_of_kernel_name(slaves.v[0], below);
+	struct names slaves __cleanup(names_free) = { .n = 0 };
 
-	names_free(&slaves);
-	return found;
+	return device_related(device, "slaves", &slaves) &&
+	       device_of_kernel_name(slaves.v[0], below);
 }
 
 /*
@@ -290,7 +284,7 @@ static bool find_below(const struct device *device, struct device *below)
 static int answer_for_below(struct udev *udev, const struct device *ours,
 			    bool (*is_wanted)(const char *link), const char *suffix)
 {
-	struct udev_device *slave = NULL;
+	struct udev_device *slave __cleanup(close_udev_device) = NULL;
 	struct device below;
 
 	if (find_below(ours, &below))
@@ -301,7 +295,6 @@ static int answer_for_below(struct udev *udev, const struct device *ours,
 		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
 		print_links(slave, is_wanted, suffix);
 	}
-	udev_device_unref(slave);
 	return print_flush();
 }
 
@@ -319,14 +312,14 @@ static int answer_for_partition(struct udev *udev, const struct device *device, 
 
 static int answer(struct udev *udev, bool insert)
 {
-	struct udev_device *found = udev_device_new_from_environment(udev);
+	struct udev_device *found __cleanup(close_udev_device) =
+		udev_device_new_from_environment(udev);
 	struct device device;
 	const char *uuid;
 	dev_t number;
 	int code;
 
 	if (!found || !udev_device_get_devnode(found)) {
-		udev_device_unref(found);
 		return fail(EXIT_USAGE,
 			    "no device is described in the environment; only udev's rules can ask this");
 	}
@@ -342,7 +335,6 @@ static int answer(struct udev *udev, bool insert)
 		code = answer_for_partition(udev, &device, uuid);
 	else
 		code = answer_for_other(found, &device);
-	udev_device_unref(found);
 	return code;
 }
 
@@ -350,17 +342,14 @@ static int run(const struct args *args)
 {
 	const char *gone = args->value[OPTION_GONE];
 	const char *lost = args->value[OPTION_LOST];
-	struct udev *udev;
-	int code;
+	struct udev *udev __cleanup(close_udev) = NULL;
 
 	if (lost)
 		return gone_is_lost(lost) ? EXIT_OK : EXIT_FAILED;
 	udev = udev_new();
 	if (!udev)
 		return fail(EXIT_FAILED, "libudev cannot be used");
-	code = gone ? gone_drop(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
-	udev_unref(udev);
-	return code;
+	return gone ? gone_drop(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
 }
 
 static const struct option_spec options[] = {

@@ -42,7 +42,7 @@ static int check_use(const struct device *device)
 /* Warn about properties of the device below that affect users of the ioband device. */
 static void warn(const struct device *device, const char *name)
 {
-	struct names partitions = { .n = 0 };
+	struct names partitions __cleanup(names_free) = { .n = 0 };
 	uint64_t sectors;
 	bool read_only;
 
@@ -52,7 +52,6 @@ static void warn(const struct device *device, const char *name)
 	if (device_related(device, "", &partitions))
 		note("note: %s has partitions; 'kpartx -a /dev/mapper/%s' makes them above %s",
 		     device->path, name, name);
-	names_free(&partitions);
 }
 
 static int choose_name(const struct args *args, const struct device *device, char name[NAME_SIZE])
@@ -74,7 +73,7 @@ static int choose_name(const struct args *args, const struct device *device, cha
 static int wrap(const struct args *args, const struct settings *settings,
 		const char *spelled, struct names *made)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free);
 	char name[NAME_SIZE];
 	struct device device;
 	int code = ioband_load(&devices) ?:
@@ -88,7 +87,6 @@ static int wrap(const struct args *args, const struct settings *settings,
 		names_add(made, name);
 		warn(&device, name);
 	}
-	ioband_free(&devices);
 	return code;
 }
 
@@ -107,7 +105,7 @@ static int check(const struct args *args, struct settings *settings)
 
 static int run(const struct args *args)
 {
-	struct names made = { .n = 0 };
+	struct names made __cleanup(names_free) = { .n = 0 };
 	struct settings settings;
 	int code = check(args, &settings), result;
 
@@ -118,7 +116,6 @@ static int run(const struct args *args)
 		code = code ?: result;
 	}
 	result = made.n ? made_report(&made, &settings, args->value[OPTION_JSON]) : EXIT_OK;
-	names_free(&made);
 	return code ?: result;
 }
 

@@ -108,16 +108,16 @@ static void ignore_max(const struct node *node, const char *text, struct asked a
 /* Most cgroups have no maximum and had none; of these the ones above are not looked at. */
 static void read_max(const struct node *node, int directory, struct asked asked[ASKED_KINDS])
 {
+	char *text __free = NULL;
 	bool is_roots;
-	char *text = read_file(directory, "io.max", &is_roots);
 
+	text = read_file(directory, "io.max", &is_roots);
 	if (*text || has_max(node)) {
 		if (is_roots && is_roots_place(node, directory))
 			asked_read_max(asked, text);
 		else
 			ignore_max(node, text, asked);
 	}
-	free(text);
 }
 
 static void read_files(const struct node *node, int directory, bool is_unit,
@@ -187,20 +187,17 @@ void watch_read_asked(struct watch *watch, struct node *node, int directory)
  */
 static bool needs_io(const struct watch *watch, const struct node *node)
 {
-	struct conf_matches matches;
-	bool needs;
+	struct conf_matches matches __cleanup(conf_matches_free) = { .n = 0 };
 
 	if (!fnmatch("*.slice", node->path, 0) && watch_is_unit(node))
 		return true;
 	conf_match(&watch->conf, node->path, &matches);
-	needs = matches.n;
-	conf_matches_free(&matches);
-	return needs;
+	return matches.n;
 }
 
 static bool write_io(const struct watch *watch, const char *path)
 {
-	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root, path[1] ? path : "");
+	char *name __free = xasprintf("%s%s/" CONTROL, watch->hierarchy.root, path[1] ? path : "");
 	int fd = open(name, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
 	int error = errno;
@@ -209,7 +206,6 @@ static bool write_io(const struct watch *watch, const char *path)
 		close(fd);
 	if (!done)
 		note("cannot enable the io controller in %s: %s", name, strerror(error));
-	free(name);
 	return done;
 }
 
@@ -256,11 +252,9 @@ void watch_enable_io(struct watch *watch, struct node *node)
  */
 bool watch_read_control(struct node *node, int directory)
 {
-	char *before = node->control;
-	bool is_roots, changed;
+	char *before __free = node->control;
+	bool is_roots;
 
 	node->control = read_file(directory, CONTROL, &is_roots);
-	changed = before && strcmp(node->control, before);
-	free(before);
-	return changed;
+	return before && strcmp(node->control, before);
 }

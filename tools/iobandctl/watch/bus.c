@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "host/device.h"
 #include "watch/state.h"
 
@@ -178,15 +179,14 @@ static char *object_of(const char *unit)
 static int is_its_cgroup(struct watch *watch, const char *object,
 			 const char *interface, const char *path)
 {
+	char *its __free = NULL;
 	sd_bus_error error = SD_BUS_ERROR_NULL;
-	char *its = NULL;
 	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object, interface,
 						"ControlGroup", &error, &its);
 
 	if (result >= 0)
 		result = !strcmp(its, path);
 	sd_bus_error_free(&error);
-	free(its);
 	return result;
 }
 
@@ -235,9 +235,9 @@ static int ask_for(struct watch *watch, const char *object, const char *interfac
  */
 bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASKED_KINDS])
 {
+	char *object __free = NULL;
 	const char *unit = strrchr(path, '/') + 1;
 	const char *interface = interface_of(unit);
-	char *object;
 	int result;
 
 	if (!watch->answers || !watch->n_trees)
@@ -248,7 +248,6 @@ bool watch_bus_ask(struct watch *watch, const char *path, struct asked asked[ASK
 		result = ask_for(watch, object, interface, kind, &asked[kind]);
 		result = result < 0 ? result : 1;
 	}
-	free(object);
 	return !is_lost(watch, result);
 }
 

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <time.h>
@@ -51,11 +50,11 @@
 /* Return: NULL if it has gone, even if another has its path now. */
 static DIR *open_node(const struct watch *watch, const struct node *node)
 {
-	char *name = xasprintf("%s%s", watch->hierarchy.root, node->path[1] ? node->path : "");
+	char *name __free = xasprintf("%s%s", watch->hierarchy.root,
+				      node->path[1] ? node->path : "");
 	DIR *directory = opendir(name);
 	struct stat info;
 
-	free(name);
 	if (directory && (fstat(dirfd(directory), &info) || info.st_ino != node->id)) {
 		closedir(directory);
 		return NULL;
@@ -65,15 +64,14 @@ static DIR *open_node(const struct watch *watch, const struct node *node)
 
 static void add_child(struct watch *watch, struct node *parent, int directory, const char *name)
 {
+	char *path __free = NULL;
 	struct stat info;
-	char *path;
 
 	if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) ||
 	    watch_node_of_id(watch, info.st_ino))
 		return;
 	path = xasprintf("%s/%s", parent->path[1] ? parent->path : "", name);
 	watch_node_add(watch, parent->subtree, path, info.st_ino);
-	free(path);
 }
 
 static void find_children(struct watch *watch, struct node *node, DIR *directory)

@@ -244,8 +244,8 @@ static void note_full(struct watch *watch)
 /* Watch a cgroup, unless it is watched, if there is room. */
 void watch_node_follow(struct watch *watch, struct node *node, int directory)
 {
+	char *name __free = NULL;
 	struct subtree *subtree = node->subtree;
-	char *name;
 
 	if (node->wd >= 0)
 		return;
@@ -258,7 +258,6 @@ void watch_node_follow(struct watch *watch, struct node *node, int directory)
 	node->wd = inotify_add_watch(subtree->part->inotify, name, EVENTS);
 	if (node->wd < 0 && errno == ENOSPC)
 		note_full(watch);
-	free(name);
 	if (node->wd < 0)
 		return;
 	index_node(node, &subtree->part->by_wd, by_wd);

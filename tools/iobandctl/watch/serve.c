@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The life of a watch: its loop, its signals, and its configuration. */
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "base/alloc.h"
 #include "config/delegated.h"
 #include "watch/serve.h"
 #include "watch/state.h"
@@ -31,13 +31,12 @@ static bool is_enabled(const struct conf *conf)
  */
 static void keep_configuration(struct watch *watch)
 {
-	char *file;
+	char *file __free = NULL;
 
 	if (!hierarchy_is_whole(&watch->hierarchy))
 		return;
 	if (past_keep(&watch->conf, &file) == EXIT_OK)
 		past_watch(file);
-	free(file);
 }
 
 /* Visit all devices and cgroups; take back once settings that are no longer asked for. */

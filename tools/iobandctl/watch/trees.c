@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/handles.h"
 #include "base/words.h"
 #include "config/presets.h"
 #include "host/device.h"
@@ -30,7 +31,7 @@ static void add_numbers(struct watched_tree *tree, const struct ioband_device *d
 		.major = device->table.device[0],
 		.minor = device->table.device[1],
 	};
-	struct names numbers = { .n = 0 };
+	struct names numbers __cleanup(names_free) = { .n = 0 };
 	unsigned int major, minor;
 
 	add_number(tree, device->dm->major, device->dm->minor, 0);
@@ -40,7 +41,6 @@ static void add_numbers(struct watched_tree *tree, const struct ioband_device *d
 		if (sscanf(numbers.v[i], "%u:%u", &major, &minor) == 2)
 			add_number(tree, major, minor, tree->n_devices);
 	}
-	names_free(&numbers);
 }
 
 static void add_tree(struct watch *watch, const struct ioband_devices *devices,
@@ -84,7 +84,7 @@ static void know_groups(struct watch *watch, const struct ioband_devices *device
 {
 	const struct ioband_device *speaker = ioband_named(devices, watch->trees[tree].speaker);
 	const struct ioband_device *owner = watch->trees[tree].device ? speaker : NULL;
-	struct groups groups;
+	struct groups groups __cleanup(groups_free);
 
 	if (query_groups(speaker, &groups) == EXIT_OK) {
 		for (size_t i = 0; i < groups.n; i++) {
@@ -92,7 +92,6 @@ static void know_groups(struct watch *watch, const struct ioband_devices *device
 				know_group(watch, tree, &groups.v[i]);
 		}
 	}
-	groups_free(&groups);
 }
 
 static void know_nothing(struct watch *watch)
@@ -154,13 +153,12 @@ static void send_presets(const struct watch *watch,
 		.speaker = ioband_named(devices, watched->speaker),
 	};
 	struct preset_counts counts;
-	struct presets now;
+	struct presets now __cleanup(presets_free);
 
 	if (query_presets(sender.speaker, &now) == EXIT_OK) {
 		presets_tree(&sender.tree, watched->pool, watched->device ? sender.speaker : NULL);
 		presets_differ(&watch->conf, &sender.tree, &now, send_preset, &sender, &counts);
 	}
-	presets_free(&now);
 }
 
 /* An obstacle is reported once. */
@@ -192,7 +190,7 @@ static bool has_pool(const struct watch *watch, const char *pool)
  */
 void watch_trees_load(struct watch *watch)
 {
-	struct ioband_devices devices;
+	struct ioband_devices devices __cleanup(ioband_free) = { .n = 0 };
 
 	if (ioband_load(&devices) != EXIT_OK)
 		return;
@@ -210,7 +208,6 @@ void watch_trees_load(struct watch *watch)
 	send_all_presets(watch, &devices);
 	for (size_t i = 0; i < watch->n_trees; i++)
 		know_groups(watch, &devices, i);
-	ioband_free(&devices);
 	/* Requests may name a device that is new. */
 	watch_mark_part(watch, NULL, DUE_ASKED);
 }
@@ -448,7 +445,7 @@ static int on_settled(sd_event_source *source, uint64_t now, void *data)
 static int on_device(sd_event_source *source, int fd, uint32_t events, void *data)
 {
 	struct watch *watch = data;
-	struct udev_device *device;
+	struct udev_device *device __cleanup(close_udev_device);
 	const char *name;
 	uint64_t now;
 	bool lost;
@@ -465,7 +462,6 @@ static int on_device(sd_event_source *source, int fd, uint32_t events, void *dat
 		sd_event_source_set_time(watch->later, now + SETTLE_US);
 		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);
 	}
-	udev_device_unref(device);
 	return 0;
 }
 
@@ -475,11 +471,10 @@ static int on_device(sd_event_source *source, int fd, uint32_t events, void *dat
  */
 int watch_trees_start(struct watch *watch)
 {
-	struct udev *udev = udev_new();
+	struct udev *udev __cleanup(close_udev) = udev_new();
 	struct udev_monitor *monitor = udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
 
 	watch->monitor = monitor;
-	udev_unref(udev);
 	if (!monitor ||
 	    udev_monitor_filter_add_match_subsystem_devtype(monitor, "block", "disk") < 0 ||
 	    udev_monitor_enable_receiving(monitor) < 0 ||

@@ -111,6 +111,12 @@ class Fake:
         return [message for message in self.sent if message.split()[1] in verbs]
 
     @property
+    def marks(self) -> set[str]:
+        """The record of manual settings: pool, device, group and setting."""
+        files = (self.root / "run").glob(".hand *")
+        return {file.name.removeprefix(".hand ") for file in files}
+
+    @property
     def sent(self) -> list[str]:
         """The messages of the last run."""
         return (self.root / "log").read_text(errors="surrogateescape").splitlines()

@@ -162,10 +162,10 @@ def test_set_interrupted(host: Fake) -> None:
     assert "interrupted: Terminated" in said
     assert said.endswith("iobandctl: ... nothing was changed\n")
     assert changes(host) == [f"one: weight {a} 5", f"one: weight {a} 300"]
-    assert not (host.root / "run/.by-hand").exists()
+    assert not host.marks
     host.run("set", "--pool", "sda", "depth=5", rc=-signal.SIGTERM)
     assert changes(host) == ["one: set depth=5"]
-    assert (host.root / "run/.by-hand").read_text() == "sda - - depth\n"
+    assert host.marks == {"sda - - depth"}
 
 
 def test_set_that_cannot_be_undone(host: Fake) -> None:

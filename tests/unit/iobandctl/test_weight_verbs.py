@@ -2,6 +2,7 @@
 """Weights that are set, read, saved and restored, on a fake kernel."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -191,14 +192,16 @@ def test_many_weights_and_back(fake: Fake) -> None:
     assert len(fake.sent) == count // page
     fake.run("set-weight", "--from", str(saved))
     assert fake.sent == expected
-    marks = fake.root / "run/.by-hand"
-    first = marks.read_text().splitlines()
-    assert len(set(first)) == len(first) == count
-    # A repeated restore keeps the marks; a new mark is appended, and the oldest are dropped.
+    first = fake.marks
+    assert len(first) == count
+    # A repeated restore keeps the marks; a new mark is added, and the oldest are dropped.
     fake.run("set-weight", "--from", str(saved))
-    assert marks.read_text().splitlines() == first
+    assert fake.marks == first
+    oldest = sorted(first)[: count + 1 - MARKS_MAX]
+    for mark in oldest:
+        os.utime(fake.root / "run" / f".hand {mark}", (1, 1))
     fake.run("set-weight", "root", "5")
-    assert marks.read_text().splitlines() == [*first[1 - MARKS_MAX :], "sda - root weight"]
+    assert fake.marks == first - set(oldest) | {"sda - root weight"}
 
 
 def test_restore_interrupted(host: Fake) -> None:
@@ -208,7 +211,7 @@ def test_restore_interrupted(host: Fake) -> None:
     said = host.run("set-weight", "--from", "-", rc=-signal.SIGTERM, stdin=saved)
     assert "interrupted: Terminated" in said
     assert host.told("weight") == ["one: weight root 70"]
-    assert (host.root / "run/.by-hand").read_text() == "sda - root weight\n"
+    assert host.marks == {"sda - root weight"}
 
 
 def test_restore_of_what_is_gone(host: Fake) -> None:

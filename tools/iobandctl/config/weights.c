@@ -280,7 +280,6 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	sigset_t before;
 
 	interrupt_hold(&before);
-	hand_begin();
 	for (i = 0; i < weights->n && stopped == EXIT_OK; i++) {
 		int code = apply_line(&finder, file, &weights->v[i], json, &table);
 
@@ -288,7 +287,6 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 		failed += code != EXIT_OK;
 		stopped = interrupt_check();
 	}
-	hand_end();
 	interrupt_release(&before);
 	failed += weights->n - i;
 	if (failed)

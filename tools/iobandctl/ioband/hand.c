@@ -1,212 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The record of manual settings.  The configuration does not revert a manual setting, even if it
- * once requested the same value.  The file has one line for each setting made by "set" and similar
- * verbs.  The line remains until "apply" or "watch" sets another value there.  A cgroup is recorded
- * by its number, so a new cgroup of the same name has no record.
+ * once requested the same value.  There is an empty file for each setting made by "set" and similar
+ * verbs.  It remains until "apply" or "watch" sets another value there.  A cgroup is recorded by
+ * its number, so a new cgroup of the same name has no record.
  */
+#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/infile.h"
-#include "base/outfile.h"
 #include "base/records.h"
 #include "base/words.h"
 #include "ioband/hand.h"
 
-/* The limit of presets in a pool.  The oldest lines are dropped; the new ones stay. */
+#define MARK ".hand "
+
+/* The limit of presets in a pool.  The oldest files are removed; those of one run all stay. */
 #define MARKS_MAX IOBAND_PRESETS_MAX
 
-/* The line of a device has no pool: its settings move with it to another pool. */
-static char *line_of(const struct hand_key *key)
+/* A file of the record, with the time of its mark. */
+struct mark {
+	char *name;
+	struct timespec made;
+};
+
+/* The file of a device has no pool: its settings move with it to another pool. */
+static char *file_of(const struct hand_key *key)
 {
-	return xasprintf("%s %s %s %s\n", key->device ? "-" : key->pool,
-			 key->device ?: "-", key->group ?: "-", key->key);
+	return xasprintf("%s/" MARK "%s %s %s %s", records_directory(),
+			 key->device ? "-" : key->pool, key->device ?: "-", key->group ?: "-",
+			 key->key);
 }
 
-/* NULL without a record. */
-static char *read_all(void)
+static int by_age(const void *left, const void *right)
 {
-	char *path __free = records_path(".by-hand");
-	char *text;
-	int error = infile_read(path, &text);
+	const struct timespec *a = &((const struct mark *)left)->made;
+	const struct timespec *b = &((const struct mark *)right)->made;
 
-	if (!error && *text)
-		return text;
-	free(text);
-	return NULL;
+	return a->tv_sec != b->tv_sec ? (a->tv_sec > b->tv_sec) - (a->tv_sec < b->tv_sec) :
+					(a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-static void write_all(const char *text)
+/* Make room for a mark. */
+static void drop_oldest(void)
 {
-	char *path __free = records_path(".by-hand");
-	struct outfile file;
-
-	if (!*text) {
-		unlink(path);
-	} else if (outfile_begin(&file, path) == EXIT_OK) {
-		fputs(text, file.stream);
-		outfile_end(&file);
-	}
-}
-
-/* Lock the file.  Other programs hold the lock only briefly. */
-static int hold(void)
-{
-	char *path __free = records_path(".by-hand.lock");
-	int fd;
-
-	mkdir(records_directory(), 0755);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
-	return fd;
-}
-
-typedef bool (*line_test)(const char *line, size_t length, const char *with);
-
-static bool is_same(const char *line, size_t length, const char *with)
-{
-	return strlen(with) == length && !memcmp(line, with, length);
-}
-
-static bool begins(const char *line, size_t length, const char *with)
-{
-	return length > strlen(with) && !memcmp(line, with, strlen(with));
-}
-
-/* Copy @text without the lines that match the test; NULL if no line matches. */
-static char *without(const char *text, line_test test, const char *with, size_t *n)
-{
-	char *rest = xcalloc(strlen(text) + 1, 1), *end = rest;
-	bool any = false;
-
-	*n = 0;
-	while (*text) {
-		size_t length = strcspn(text, "\n");
-
-		length += text[length] == '\n';
-		if (test(text, length, with)) {
-			any = true;
-		} else {
-			memcpy(end, text, length);
-			end += length;
-			++*n;
-		}
-		text += length;
-	}
-	if (any)
-		return rest;
-	free(rest);
-	return NULL;
-}
-
-static void clear(line_test test, const char *with)
-{
-	char *rest __free = NULL;
-	char *text = read_all();
-	size_t n;
-	int fd;
-
-	if (!text)
-		return;
-	free(text);
-	fd = hold();
-	text = read_all();
-	rest = text ? without(text, test, with, &n) : NULL;
-	if (rest)
-		write_all(rest);
-	free(text);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Marks that are not written yet; @more says that hand_end() will write them. */
-static struct {
-	bool more;
-	char **v;
-	size_t n;
-} marks;
-
-static int by_text(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-/* Split the text into lines, without those among the new marks. */
-static size_t split(char *text, char ***lines)
-{
+	struct mark *marks __free = NULL;
+	DIR *entries = opendir(records_directory());
+	struct dirent *entry;
+	struct stat info;
 	size_t n = 0;
 
-	*lines = NULL;
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		if (bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text))
-			continue;
-		*XPUSH(*lines, n) = line;
+	while (entries && (entry = readdir(entries))) {
+		if (text_after(entry->d_name, MARK) &&
+		    !fstatat(dirfd(entries), entry->d_name, &info, 0))
+			*XPUSH(marks, n) = (struct mark){ xstrdup(entry->d_name), info.st_mtim };
 	}
-	return n;
-}
-
-static void write_marks(void)
-{
-	char *old __free = read_all();
-	char *text __free = NULL;
-	char **lines = NULL;
-	size_t n = old ? split(old, &lines) : 0, size;
-	FILE *file = xmemstream(&text, &size);
-	size_t most = marks.n < MARKS_MAX ? MARKS_MAX - marks.n : 0;
-
-	for (size_t i = n > most ? n - most : 0; i < n; i++)
-		fprintf(file, "%s\n", lines[i]);
-	for (size_t i = 0; i < marks.n; i++) {
-		if (!i || strcmp(marks.v[i], marks.v[i - 1]))
-			fprintf(file, "%s\n", marks.v[i]);
+	if (n)
+		qsort(marks, n, sizeof(*marks), by_age);
+	for (size_t i = 0; i < n; i++) {
+		if (i + MARKS_MAX <= n)
+			unlinkat(dirfd(entries), marks[i].name, 0);
+		free(marks[i].name);
 	}
-	fclose(file);
-	write_all(text);
-	free(lines);
-}
-
-/* Collect the following marks until hand_end() writes them. */
-void hand_begin(void)
-{
-	marks.more = true;
-}
-
-/* Write the marks since hand_begin(). */
-void hand_end(void)
-{
-	int fd = marks.n ? hold() : -1;
-
-	marks.more = false;
-	if (marks.n) {
-		qsort(marks.v, marks.n, sizeof(*marks.v), by_text);
-		write_marks();
-	}
-	if (fd >= 0)
-		close(fd);
-	for (size_t i = 0; i < marks.n; i++)
-		free(marks.v[i]);
-	free(marks.v);
-	marks.v = NULL;
-	marks.n = 0;
+	if (entries)
+		closedir(entries);
 }
 
 /* Record a manual setting. */
 void hand_mark(const struct hand_key *key)
 {
-	char *line = line_of(key);
+	char *file __free = file_of(key);
+	static bool has_room;
+	int fd;
 
-	line[strcspn(line, "\n")] = 0;
-	*XPUSH(marks.v, marks.n) = line;
-	if (!marks.more)
-		hand_end();
+	if (!has_room)
+		drop_oldest();
+	has_room = true;
+	mkdir(records_directory(), 0755);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
 }
 
 /*
@@ -230,25 +107,38 @@ void hand_mark_group(const struct ioband_device *device, const char *group, cons
 /* Remove the record of a manual setting. */
 void hand_clear(const struct hand_key *key)
 {
-	char *line __free = line_of(key);
+	char *file __free = file_of(key);
 
-	clear(is_same, line);
+	unlink(file);
+}
+
+static void clear_all(const char *start)
+{
+	DIR *entries = opendir(records_directory());
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries))) {
+		if (text_after(entry->d_name, start))
+			unlinkat(dirfd(entries), entry->d_name, 0);
+	}
+	if (entries)
+		closedir(entries);
 }
 
 /* Remove all records of a device, which has been made anew. */
 void hand_clear_device(const char *device)
 {
-	char *start __free = xasprintf("- %s ", device);
+	char *start __free = xasprintf(MARK "- %s ", device);
 
-	clear(begins, start);
+	clear_all(start);
 }
 
 /* Remove all records of a pool, which has been made anew. */
 void hand_clear_pool(const char *pool)
 {
-	char *start __free = xasprintf("%s - ", pool);
+	char *start __free = xasprintf(MARK "%s - ", pool);
 
-	clear(begins, start);
+	clear_all(start);
 }
 
 /*
@@ -257,12 +147,7 @@ void hand_clear_pool(const char *pool)
  */
 bool hand_has(const struct hand_key *key)
 {
-	char *line __free = line_of(key);
-	char *text __free = read_all();
-	char *rest __free = NULL;
-	size_t n;
+	char *file __free = file_of(key);
 
-	if (text)
-		rest = without(text, is_same, line, &n);
-	return rest;
+	return !access(file, F_OK);
 }

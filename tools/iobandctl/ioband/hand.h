@@ -22,8 +22,6 @@ struct hand_key {
 /* In place of a key: ioband was extracted from the device. */
 #define HAND_EXTRACT "extract"
 
-void hand_begin(void);
-void hand_end(void);
 void hand_mark(const struct hand_key *key);
 void hand_mark_group(const struct ioband_device *device, const char *group, const char *key);
 void hand_clear(const struct hand_key *key);

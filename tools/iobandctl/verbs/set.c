@@ -512,7 +512,6 @@ static int change(const struct wish *wish)
 	for (size_t i = 0; i < wish->n; i++)
 		n += plan_place(wish, &wish->v[i], steps + n);
 	interrupt_hold(&before);
-	hand_begin();
 	for (size_t i = 0; i < n && code == EXIT_OK; i++) {
 		code = interrupt_check() ?: send(wish, &steps[i], false);
 		if (code != EXIT_OK && n > 1)
@@ -520,7 +519,6 @@ static int change(const struct wish *wish)
 	}
 	for (size_t i = 0; i < n && code == EXIT_OK; i++)
 		mark(&steps[i]);
-	hand_end();
 	interrupt_release(&before);
 	return code;
 }

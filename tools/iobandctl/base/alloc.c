@@ -33,21 +33,13 @@ char *xstrdup(const char *text)
 	return text ? checked(strdup(text)) : NULL;
 }
 
-/*
- * Copy the beginning of a string.
- * @text: its first byte
- * Return: the copy, with a terminating NUL.
- */
+/* Copy the beginning of a string.  Return: the copy, with a terminating NUL. */
 char *xstrndup(const char *text, size_t length)
 {
 	return checked(strndup(text, length));
 }
 
-/*
- * Format into new memory.
- * @args: for @fmt
- * Return: the text, never NULL.
- */
+/* Format into new memory.  Return: the text, never NULL. */
 char *xvasprintf(const char *fmt, va_list args)
 {
 	char *text;

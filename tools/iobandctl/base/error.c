@@ -38,11 +38,7 @@ int problem_set(struct problem *problem, const char *fmt, ...)
 	return -1;
 }
 
-/*
- * Report an error and its remedy.
- * @code: the exit code for it
- * Return: @code, so that a verb can return it.
- */
+/* Report an error and its remedy.  Return: @code, so that a verb can return it. */
 int fail(enum exit_code code, const char *fmt, ...)
 {
 	va_list args;

@@ -52,7 +52,6 @@ int outfile_begin(struct outfile *outfile, const char *path)
 
 /*
  * Replace the previous file.
- * @outfile: from outfile_begin()
  *
  * The file is not synced to the disk: its contents are useless after a crash.
  */
@@ -72,10 +71,7 @@ int outfile_end(struct outfile *outfile)
 	return error ? report(outfile, error) : EXIT_OK;
 }
 
-/*
- * Discard the new text and leave the file unchanged.
- * @outfile: from outfile_begin()
- */
+/* Discard the new text and leave the file unchanged. */
 void outfile_drop(struct outfile *outfile)
 {
 	fclose(outfile->stream);

@@ -276,7 +276,6 @@ char *rates_explicit(const char *text)
 
 /*
  * Write one rate of a bound in the notation of the command line.
- * @rate: the rate to write
  * Return: the exact number, or the word for none; to be freed.
  */
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)

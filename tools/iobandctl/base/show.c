@@ -15,7 +15,6 @@
 
 /*
  * Make a line of text fit to be seen.
- * @text: any string
  * @stream: where it will go; a terminal without UTF-8 gets ASCII only, as it may take a
  *	byte of a letter for a control character
  * Return: the line, to be freed.

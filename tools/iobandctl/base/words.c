@@ -263,7 +263,6 @@ static bool is_odd_in_word(unsigned int code)
 
 /*
  * Write blanks, backslashes, invisible characters and bytes that are not UTF-8 as \ooo.
- * @text: any string
  * Return: one word, to be freed.
  */
 char *text_escape(const char *text)
@@ -276,11 +275,7 @@ static bool is_odd_in_pattern(unsigned int code)
 	return is_odd_in_word(code) || code == '*' || code == '?' || code == '[' || code == ']';
 }
 
-/*
- * text_escape(), with *, ?, [ and ] as \ooo too.
- * @text: any string
- * Return: one word, to be freed.
- */
+/* text_escape(), with *, ?, [ and ] as \ooo too.  Return: one word, to be freed. */
 char *text_escape_pattern(const char *text)
 {
 	return escape(text, is_odd_in_pattern);
@@ -292,11 +287,7 @@ static bool is_never_odd(unsigned int code)
 	return false;
 }
 
-/*
- * Write only the bytes that are not UTF-8 as \ooo.
- * @text: any string
- * Return: the text, to be freed.
- */
+/* Write only the bytes that are not UTF-8 as \ooo.  Return: the text, to be freed. */
 char *text_utf8(const char *text)
 {
 	return escape(text, is_never_odd);
@@ -309,7 +300,6 @@ static bool is_odd_in_ascii(unsigned int code)
 
 /*
  * Write invisible characters and bytes that are not UTF-8 as \ooo.
- * @text: any string
  * @ascii: write other characters beyond ASCII as \ooo too
  * Return: one line, to be freed.
  */

@@ -31,7 +31,6 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
  * @path: of the cgroup, as from cgroup_path()
  * @visit: called with the path and the id of each; an exit code other than EXIT_OK ends the
  *	walk
- * @data: argument of @visit
  *
  * Cgroups that disappear during the walk are skipped.
  * Return: the exit code of the last visit.

@@ -315,13 +315,7 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches, e
 	return best;
 }
 
-/*
- * conf_setting_in() for a single lookup.
- * @key: as in conf_setting_in()
- * @pool: as in conf_setting_in()
- * @device: as in conf_setting_in()
- * Return: the section, or NULL.
- */
+/* conf_setting_in() for a single lookup.  Return: the section, or NULL. */
 const struct conf_section *conf_setting_of(const struct conf *conf, enum conf_key key,
 					   const char *path, const char *pool, const char *device)
 {

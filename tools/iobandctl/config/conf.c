@@ -165,7 +165,6 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 
 /*
  * Check whether the patterns of a section match a block device.
- * @subject: the properties of the block device
  * Return: true if all patterns of the section match.
  */
 bool conf_selects(const struct conf_section *device, const struct conf_subject *subject)

@@ -111,10 +111,7 @@ void past_free(struct past *past)
 	*past = (struct past){ .n = 0 };
 }
 
-/*
- * Check whether a section has the present value of a setting.
- * @section: the section, or NULL
- */
+/* Check whether a section has the present value of a setting. */
 bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now)
 {
 	const char *text = section ? conf_text(section, conf_group_keys[setting]) : NULL;

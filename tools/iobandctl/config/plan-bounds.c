@@ -14,7 +14,6 @@ static const struct conf_place *place_of(const struct conf_section *section, enu
 
 /*
  * Plan a bound of a group, if it differs from the present one.
- * @future: the device that receives the message
  * Return: the change, for the caller to fill in the group; NULL if the bound is the same.
  */
 struct change *plan_bound(struct plan *plan, const struct future *future,
@@ -36,7 +35,6 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 
 /*
  * Plan the removal of a bound of a group.
- * @future: the device that receives the message
  * Return: the change, for the caller to fill in the group.
  */
 struct change *plan_no_bound(struct plan *plan, const struct future *future,
@@ -157,7 +155,6 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 
 /*
  * Set a bound of a group.
- * @speaker: the device that receives the message
  * @to: the new value, as from bound_text()
  */
 int plan_run_bound(const struct change *change, const struct ioband_device *speaker, const char *to)

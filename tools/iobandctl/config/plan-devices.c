@@ -283,10 +283,7 @@ static int plan_inserted(struct plan *plan, const struct choice *choice,
 	return EXIT_OK;
 }
 
-/*
- * Plan new devices, and changes of existing devices.
- * @plan: the plan, with its choices
- */
+/* Plan new devices, and changes of existing devices. */
 int plan_devices(struct plan *plan)
 {
 	int code = EXIT_OK;

@@ -76,10 +76,7 @@ int plan_presets(struct plan *plan, const struct future *speaker, const struct f
 				      counts);
 }
 
-/*
- * Report that the module, loaded with the first device, takes no presets.
- * @plan: the plan after its changes
- */
+/* Report that the module, loaded with the first device, takes no presets. */
 void plan_say_untold(const struct plan *plan)
 {
 	if (query_has_presets())
@@ -92,10 +89,7 @@ void plan_say_untold(const struct plan *plan)
 	}
 }
 
-/*
- * Change a preset.
- * @speaker: the device that receives the message
- */
+/* Change a preset. */
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to)
 {

@@ -89,7 +89,6 @@ int plan_trees_find(struct plan *plan, struct trees *trees)
 	return code;
 }
 
-/* Free the result of plan_trees_find(). */
 void plan_trees_free(struct trees *trees)
 {
 	for (size_t i = 0; i < trees->n; i++) {

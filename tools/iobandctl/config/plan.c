@@ -35,7 +35,6 @@ void plan_of_device(struct change *change, const struct future *future)
 
 /*
  * Plan a setting of a pool or of a device.
- * @future: the device that receives the message
  * @of_device: a setting of the device, not of the pool
  * @place: the place in the configuration that requests it
  */

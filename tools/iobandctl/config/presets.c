@@ -161,7 +161,6 @@ struct wish {
 /*
  * Read the settings in sections.
  * @sections: by setting; if one is NULL or lacks the key, the setting remains unchanged
- * @wanted: receives the settings
  */
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
 		  struct ioband_preset *wanted)
@@ -251,7 +250,6 @@ static int visit_path(const struct look *look, const char *path, const struct io
  * Compare the presets of a tree with the configuration.
  * @now: the present presets, in all trees of the pool
  * @visit: called for each difference, until it returns another code than EXIT_OK
- * @data: argument of @visit
  * @counts: the number of paths with presets, and its changes
  * Return: the last result of @visit, or EXIT_OK.
  */

@@ -366,7 +366,6 @@ bool select_event(const struct conf *conf, struct udev_device *found, struct cho
 	return choose(conf, &subject, choice);
 }
 
-/* Free the result of select_devices(). */
 void choices_free(struct choices *choices)
 {
 	free(choices->v);

@@ -136,7 +136,6 @@ static int save_pool(const struct ioband_devices *devices, const struct scope *s
 
 /*
  * Print all weights and bounds that are set.
- * @devices: all ioband devices
  * @json: print JSON, which weights_restore() does not read
  */
 int weights_save(const struct ioband_devices *devices, const struct scope *scope, bool json)

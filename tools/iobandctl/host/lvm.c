@@ -185,8 +185,6 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 
 /*
  * The remedy for a duplicate physical volume.
- * @sight: the result of lvm_sight()
- * @member: the device from lvm_sight()
  *
  * A disk that udev does not hide is wrapped only until the next boot, and LVM needs it
  * after that.  The remedy for it must therefore not be permanent.

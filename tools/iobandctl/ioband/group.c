@@ -218,10 +218,7 @@ char *group_name(const struct group_ref *group)
 	return xstrdup(*group->path ? group->path : group->name);
 }
 
-/*
- * The devices that have a group.
- * @finder: where to look
- */
+/* The devices that have a group. */
 int group_targets(const struct finder *finder, const struct group_ref *group,
 		  const struct scope *scope, struct targets *targets)
 {
@@ -238,11 +235,9 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 
 /*
  * Call a function for each device with a group.
- * @devices: all ioband devices
  * @args: a command line with the group as its first operand, and the options --device and
  *	--pool
  * @visit: called for each device that receives messages about the group
- * @data: argument of @visit
  * Return: an exit code, that of the first failure, which has been reported.
  */
 int group_visit(const struct ioband_devices *devices, const struct args *args,
@@ -265,7 +260,6 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 
 /*
  * Find a group in the list of a pool.
- * @devices: all ioband devices
  * @device: the device that receives messages about the group
  * Return: the group, or NULL if it has had neither I/O nor settings.
  */

@@ -186,7 +186,6 @@ static int insert_locked(const struct settings *settings, const char *name, bool
 
 /*
  * Insert ioband into one device.
- * @settings: of the ioband device
  * @force: even below a layer with one queue for all its users
  * @had_it: set to whether it was in it already
  */

@@ -48,7 +48,6 @@ int ioband_load(struct ioband_devices *devices)
 	return code;
 }
 
-/* Free the result of ioband_load(). */
 void ioband_free(struct ioband_devices *devices)
 {
 	free(devices->v);
@@ -56,11 +55,7 @@ void ioband_free(struct ioband_devices *devices)
 	*devices = (struct ioband_devices){ .n = 0 };
 }
 
-/*
- * Find an ioband device by its mapper name.
- * @devices: all ioband devices
- * Return: the device, or NULL.
- */
+/* Find an ioband device by its mapper name.  Return: the device, or NULL. */
 const struct ioband_device *ioband_named(const struct ioband_devices *devices, const char *name)
 {
 	for (size_t i = 0; i < devices->n; i++) {
@@ -82,7 +77,6 @@ const struct ioband_device *ioband_in_pool(const struct ioband_devices *devices,
 
 /*
  * Find an ioband device by any of its names.
- * @devices: all ioband devices
  * @spelled: as for device_find()
  * Return: the device, or NULL.
  */
@@ -104,7 +98,6 @@ const struct ioband_device *ioband_exact(const struct ioband_devices *devices, c
 
 /*
  * Find the ioband device over a device.
- * @devices: all ioband devices
  * @spelled: the device below, as for device_find()
  * Return: the ioband device, or NULL.
  */
@@ -127,7 +120,6 @@ const struct ioband_device *ioband_over(const struct ioband_devices *devices, co
 
 /*
  * Find an ioband device by its name or by that of the device below.
- * @devices: all ioband devices
  * @spelled: a name of the device, or of the device below
  * Return: the device, or NULL.
  */
@@ -140,7 +132,6 @@ const struct ioband_device *ioband_look(const struct ioband_devices *devices, co
 
 /*
  * Find an ioband device, and report an error if there is none.
- * @devices: all ioband devices
  * @spelled: as for ioband_look()
  */
 int ioband_find(const struct ioband_devices *devices, const char *spelled,
@@ -173,11 +164,7 @@ bool ioband_in_scope(const struct ioband_device *device, const struct scope *sco
 	       (!scope->pool || !strcmp(scope->pool, device->table.pool));
 }
 
-/*
- * Read the options --device and --pool.
- * @devices: all ioband devices
- * @args: the command line
- */
+/* Read the options --device and --pool. */
 int ioband_scope(const struct ioband_devices *devices, const struct args *args, struct scope *scope)
 {
 	const char *device = args->value[OPTION_DEVICE];
@@ -207,7 +194,6 @@ void targets_add(struct targets *targets, const struct ioband_device *device)
 	*XPUSH(targets->v, targets->n) = device;
 }
 
-/* Free a list of devices. */
 void targets_free(struct targets *targets)
 {
 	free(targets->v);
@@ -240,11 +226,7 @@ static bool sorts_by(const struct ioband_device *device, const char *mode)
 	       (!strcmp(mode, "cgroup") && ioband_has_trees(device));
 }
 
-/*
- * Select one device of each pool.
- * @devices: all ioband devices
- * Return: the number of pools.
- */
+/* Select one device of each pool.  Return: the number of pools. */
 int ioband_pools(const struct ioband_devices *devices,
 		 const struct scope *scope, struct targets *targets)
 {
@@ -265,7 +247,6 @@ int ioband_pools(const struct ioband_devices *devices,
 
 /*
  * Select the devices that receive a message about a weight.
- * @devices: all ioband devices
  * @mode: the mode of sorting that the group needs: cgroup, uid...
  * @targets: the result: one device of each pool, and each device with its own tree
  */

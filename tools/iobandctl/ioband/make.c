@@ -149,7 +149,6 @@ static void name_pool(const char *asked, const struct names *disks, char pool[IO
 
 /*
  * Check whether a pool would count the same bio twice.
- * @devices: all ioband devices
  * @pool: the pool of the new device; NULL for the pool of the disks below
  * @device: the device below the new one
  */
@@ -306,7 +305,6 @@ static int explain(const struct device *device, const char *name, int error)
 
 /*
  * Write the table line of a new device.
- * @devices: all ioband devices
  * @device: the device below
  * @line: the result after the target's name, to be freed; NULL after a failure
  */
@@ -342,7 +340,6 @@ static int find_guests(const struct device *device, bool *is)
 
 /*
  * Make an ioband device over a whole device.
- * @devices: all ioband devices
  * @device: the device below
  */
 int make_device(const struct ioband_devices *devices,

@@ -192,7 +192,6 @@ int query_set(const struct ioband_device *device, const char *key, const char *v
 
 /*
  * Set the weight of a group.
- * @device: receives the message
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  */
 int query_weight(const struct ioband_device *device, const char *group, uint64_t weight)
@@ -204,7 +203,6 @@ int query_weight(const struct ioband_device *device, const char *group, uint64_t
 
 /*
  * Set the maximum, the minimum or the latency target of a group.
- * @device: receives the message
  * @given: the rates to set, a bit for each; the others remain unchanged
  */
 int query_bound(const struct ioband_device *device, const char *group, enum bound bound,
@@ -246,7 +244,6 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 
 /*
  * Set the initial weight of the group of a path.
- * @device: receives the message
  * @path: of the cgroup, which need not exist
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
@@ -261,7 +258,6 @@ int query_preset_weight(const struct ioband_device *device, const char *path, ui
 
 /*
  * Set an initial bound of the group of a path.
- * @device: receives the message
  * @path: of the cgroup, which need not exist
  *
  * An older module receives no message.
@@ -276,7 +272,6 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
 
 /*
  * Set all bounds of a group.
- * @device: receives the messages
  * @bounds: its bounds; kinds that are not set remain unchanged
  * Return: an exit code, that of the first failure, which has been reported.
  */
@@ -292,31 +287,19 @@ int query_bounds(const struct ioband_device *device, const char *group, const st
 	return code;
 }
 
-/*
- * Find a group by its sequence number.
- * @groups: sorted
- * Return: the group, or NULL.
- */
+/* Find a group by its sequence number.  Return: the group, or NULL. */
 const struct ioband_group *groups_find(const struct groups *groups, uint64_t seq)
 {
 	return groups->n ? bsearch(&seq, groups->v, groups->n, sizeof(*groups->v), by_seq) : NULL;
 }
 
-/*
- * Find statistics by the group's sequence number.
- * @stats: sorted
- * Return: the statistics, or NULL.
- */
+/* Find statistics by the group's sequence number.  Return: the statistics, or NULL. */
 const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
 {
 	return stats->n ? bsearch(&seq, stats->v, stats->n, sizeof(*stats->v), by_seq) : NULL;
 }
 
-/*
- * Find histograms by the group's sequence number.
- * @latency: sorted
- * Return: the histograms, or NULL.
- */
+/* Find histograms by the group's sequence number.  Return: the histograms, or NULL. */
 const struct group_latency *latency_find(const struct latency *latency, uint64_t seq)
 {
 	return latency->n ? bsearch(&seq, latency->v, latency->n,

@@ -13,7 +13,6 @@
 
 /*
  * The parent of a group.
- * @group: one of them
  * Return: the parent, or NULL at the top.  The I/O of the root cgroup itself competes with
  *	that of all others, so "root" is the parent of no group.
  */
@@ -27,7 +26,6 @@ const struct ioband_group *tree_parent(const struct groups *groups,
 
 /*
  * Check that the ancestors of a group end at the top.
- * @group: one of them
  * Return: false if a malformed list makes a group its own ancestor.
  */
 bool tree_is_sound(const struct groups *groups, const struct ioband_group *group)
@@ -75,8 +73,6 @@ device_named(const struct ioband_devices *devices, const char *name)
 
 /*
  * Find the device with a group in its own tree.
- * @devices: all ioband devices
- * @group: one of them
  * Return: the device, or NULL if the group is in the tree of the pool.
  */
 const struct ioband_device *tree_owner(const struct ioband_devices *devices,
@@ -90,10 +86,7 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 	return group ? device_named(devices, group->name) : NULL;
 }
 
-/*
- * Check whether a group is another or one of its descendants.
- * @group: one of them
- */
+/* Check whether a group is another or one of its descendants. */
 bool tree_is_below(const struct groups *groups, const struct ioband_group *group,
 		   const struct ioband_group *top)
 {
@@ -106,8 +99,6 @@ bool tree_is_below(const struct groups *groups, const struct ioband_group *group
 
 /*
  * Check whether bios of a device can be charged to a group.
- * @devices: all ioband devices
- * @group: one of them
  * @device: the device; NULL stands for any of the pool
  */
 bool tree_has(const struct ioband_devices *devices, const struct groups *groups,

@@ -229,7 +229,6 @@ int mapper_list(struct mapped_devices *devices)
 	return EXIT_OK;
 }
 
-/* Free what mapper_list() found. */
 void mapper_list_free(struct mapped_devices *devices)
 {
 	for (size_t i = 0; i < devices->n; i++) {

@@ -128,7 +128,6 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 
 /*
  * Make a device use the table that was loaded for it.
- * @swap: the device and its tables
  * @problem: the error, and the state of the device afterwards
  *
  * Signals stay blocked, because the kernel would stop the switch halfway on a signal.  The

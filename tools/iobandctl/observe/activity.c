@@ -14,10 +14,7 @@
 #include "observe/activity.h"
 #include "observe/sample.h"
 
-/*
- * Begin to collect active groups.
- * @activity: the result, for activity_free()
- */
+/* Begin to collect active groups. */
 void activity_begin(const struct groups *groups, struct activity *activity)
 {
 	*activity = (struct activity){

@@ -133,10 +133,6 @@ void explain_measure(const struct observation *pool, const struct ioband_group *
 	explain_measure_latency(pool, group, explanation);
 }
 
-/*
- * Free the figures of a group.
- * @explanation: filled by explain_measure()
- */
 void explain_free(struct explanation *explanation)
 {
 	free(explanation->level);

@@ -351,11 +351,7 @@ static void say_others(const struct explanation *it, FILE *text)
 		fputs(".\n", text);
 }
 
-/*
- * Put an explanation into words.
- * @measure: the measure of the pool
- * Return: lines of text, freed by the caller.
- */
+/* Put an explanation into words.  Return: lines of text, freed by the caller. */
 char *explain_say(const struct explanation *it, const char *measure)
 {
 	size_t size;

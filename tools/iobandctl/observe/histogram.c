@@ -68,10 +68,7 @@ bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
 	return false;
 }
 
-/*
- * Add one histogram to another.
- * @sum: the histogram that grows
- */
+/* Add one histogram to another. */
 void histogram_add(uint64_t sum[HISTOGRAM_SLOTS], const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	for (int slot = 0; slot < HISTOGRAM_SLOTS; slot++)

@@ -28,7 +28,6 @@ static int seconds_of(const char *option, const char *text, double max_s, double
 
 /*
  * Read the option --interval.
- * @args: the command line
  * @interval_s: the result in seconds; left as it is without the option
  */
 int interval_of(const struct args *args, double *interval_s)
@@ -38,7 +37,6 @@ int interval_of(const struct args *args, double *interval_s)
 
 /*
  * Read the option --duration.
- * @args: the command line
  * @duration_s: the result in seconds; left as it is without the option
  */
 int interval_duration_of(const struct args *args, double *duration_s)

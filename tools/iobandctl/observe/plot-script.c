@@ -190,8 +190,6 @@ static void print_axes(const struct plot *plot, FILE *stream)
 
 /*
  * Write the script for gnuplot, with panels below each other.
- * @series: the groups to draw
- * @what: the diagrams to draw
  * @terminal: svg or pngcairo
  */
 void plot_script(const struct plot *plot, struct plot_series *const *series, size_t n,

@@ -119,7 +119,6 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 
 /*
  * Add a line of a recording.
- * @plot: gets the line
  * @line: the line; left empty
  */
 int plot_add(struct plot *plot, struct recording_line *line, struct problem *problem)

@@ -269,10 +269,7 @@ static bool *find_wanted(const struct sample *sample)
 	return wanted;
 }
 
-/*
- * Record a sample of a pool.
- * @sample: counters of its groups
- */
+/* Record a sample of a pool. */
 int recording_pool(struct recording *recording, const struct ioband_devices *devices,
 		   const struct ioband_device *speaker, const struct sample *sample)
 {

@@ -105,10 +105,6 @@ void sample_delta(const struct sample *before, const struct sample *now, struct 
 	latency_since(&delta->latency, &before->latency);
 }
 
-/*
- * Free a difference.
- * @delta: of sample_delta()
- */
 void sample_delta_free(struct sample *delta)
 {
 	stats_free(&delta->stats);
@@ -124,10 +120,7 @@ void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 	sum->service_ns += part->service_ns;
 }
 
-/*
- * Sum of all directions.
- * @group: counters of a group
- */
+/* Sum of all directions. */
 struct op_stats stats_total(const struct group_stats *group)
 {
 	struct op_stats total = { .ios = 0 };
@@ -146,8 +139,6 @@ static double amount(const struct group_stats *group, const char *measure)
 
 /*
  * Share of a group in the service of the pool.
- * @stats: counters of all groups of the pool
- * @group: an element of @stats
  * @measure: the measure of the pool: bytes or ios
  * Return: percent; 0 if the pool did no I/O.
  */

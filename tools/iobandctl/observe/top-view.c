@@ -207,7 +207,6 @@ void top_view_sort(struct top_view *view, enum top_column column, bool reverse)
 	}
 }
 
-/* Free what there was to see. */
 void top_view_free(struct top_view *view)
 {
 	for (size_t i = 0; i < view->n; i++)
@@ -227,10 +226,7 @@ uint64_t top_number(const struct top_row *row, enum top_column column)
 	return UINT64_MAX;
 }
 
-/*
- * The text of a cell.
- * @text: for it
- */
+/* The text of a cell. */
 const char *top_cell(const struct top_row *row, enum top_column column, char text[FORMAT_SIZE])
 {
 	double value = row->value[column];

@@ -19,10 +19,7 @@ static struct top_before *find_before(struct top_before *v, size_t n, const char
 	return NULL;
 }
 
-/*
- * Forget the samples.
- * @top: this run, which can go on
- */
+/* Forget the samples. */
 void top_forget(struct top *top)
 {
 	for (size_t i = 0; i < top->n; i++)

@@ -30,10 +30,7 @@ static const char *format_size(uint64_t bytes, unsigned int base,
 	return buffer;
 }
 
-/*
- * Write a size, K being 1024.
- * @buffer: for the text
- */
+/* Write a size, K being 1024. */
 const char *format_bytes(uint64_t bytes, char buffer[FORMAT_SIZE])
 {
 	return format_size(bytes, 1024, "", buffer);
@@ -42,7 +39,6 @@ const char *format_bytes(uint64_t bytes, char buffer[FORMAT_SIZE])
 /*
  * Write a size with an explicit unit.
  * @decimal: KB or the like, powers of 1000; else KiB or the like
- * @buffer: for the text
  */
 const char *format_units(uint64_t bytes, bool decimal, char buffer[FORMAT_SIZE])
 {
@@ -53,7 +49,6 @@ const char *format_units(uint64_t bytes, bool decimal, char buffer[FORMAT_SIZE])
 /*
  * Write a duration.
  * @ns: the duration in nanoseconds
- * @buffer: for the text
  */
 const char *format_time(uint64_t ns, char buffer[FORMAT_SIZE])
 {

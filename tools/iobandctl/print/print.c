@@ -176,7 +176,6 @@ void print_below(struct row *row, struct row *parent)
 
 /*
  * Fill a cell of kind TEXT, PATH or TREE.
- * @column: index of the column
  * @text: NULL leaves the cell empty
  *
  * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other characters.
@@ -193,7 +192,6 @@ void print_text(struct row *row, size_t column, const char *text)
 
 /*
  * Fill a cell of kind NUMBER, BYTES or TIME.
- * @column: index of the column
  * @number: in bytes for BYTES, in nanoseconds for TIME
  */
 void print_number(struct row *row, size_t column, uint64_t number)
@@ -213,7 +211,6 @@ void print_number(struct row *row, size_t column, uint64_t number)
 
 /*
  * Fill a cell of kind NUMBER with a weight.
- * @column: index of the column
  * @weight: the weight; idle is 0 in JSON, and a word in text
  */
 void print_weight(struct row *row, size_t column, uint64_t weight)
@@ -226,7 +223,6 @@ void print_weight(struct row *row, size_t column, uint64_t weight)
 
 /*
  * Fill the columns that PRINT_MAX() or PRINT_MIN() describes.
- * @first: index of the first of these columns
  * @rates: the cell of a rate without a bound stays empty
  */
 void print_rates(struct row *row, size_t first, const struct rates *rates)
@@ -249,7 +245,6 @@ static char *text_of_bound(const struct table *table, const struct bounds *bound
 
 /*
  * Fill the columns that PRINT_BOUND_TEXTS() describes.
- * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
 void print_bound_texts(struct row *row, size_t first, const struct bounds *bounds)
@@ -263,7 +258,6 @@ void print_bound_texts(struct row *row, size_t first, const struct bounds *bound
 
 /*
  * Fill the columns of all bounds, one kind after another.
- * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
 void print_bounds(struct row *row, size_t first, const struct bounds *bounds)
@@ -278,7 +272,6 @@ void print_bounds(struct row *row, size_t first, const struct bounds *bounds)
 
 /*
  * Fill a cell of kind REAL.
- * @column: index of the column
  * @number: printed with two decimals
  */
 void print_real(struct row *row, size_t column, double number)
@@ -291,7 +284,6 @@ void print_real(struct row *row, size_t column, double number)
 
 /*
  * Fill a cell of kind FLAG or SET.
- * @column: index of the column
  * @flag: yes or no, or set or default; true or false in JSON
  */
 void print_flag(struct row *row, size_t column, bool flag)
@@ -306,10 +298,7 @@ void print_flag(struct row *row, size_t column, bool flag)
 		set(row, column, flag ? "yes" : "no");
 }
 
-/*
- * Hide a column.
- * @column: index of the column
- */
+/* Hide a column. */
 void print_hide(struct table *table, size_t column)
 {
 	size_t place = table->place[column];

@@ -116,10 +116,7 @@ static void print_verb(const struct verb *verb)
 	fputs("'\n		;;\n", stdout);
 }
 
-/*
- * Print the script for bash.
- * @verbs: the table of verbs, ended by NULL
- */
+/* Print the script for bash. */
 void completion_bash(const struct verb *const *verbs)
 {
 	const struct fixed_kind *fixed;

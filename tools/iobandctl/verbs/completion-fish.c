@@ -69,10 +69,7 @@ static void print_words(const struct verb *verb)
 	}
 }
 
-/*
- * Print the script for fish.
- * @verbs: the table of verbs, ended by NULL
- */
+/* Print the script for fish. */
 void completion_fish(const struct verb *const *verbs)
 {
 	fputs(begin, stdout);

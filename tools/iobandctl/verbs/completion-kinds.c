@@ -72,10 +72,7 @@ const char *completion_fixed(const char *kind)
 	return NULL;
 }
 
-/*
- * Print the names of a verb's columns.
- * @verb: the verb; it may have no columns
- */
+/* Print the names of a verb's columns. */
 void completion_columns(const struct verb *verb)
 {
 	const char *blank = "";

@@ -63,7 +63,6 @@ static int add_words(const char *kind, struct names *words)
 /*
  * Print the words of a kind, a line each.
  * @kind: a kind for which completion_is_asked() is true
- * @verbs: the table of verbs, ended by NULL
  */
 int completion_words(const char *kind, const struct verb *const *verbs)
 {

@@ -96,10 +96,7 @@ static void print_verb(const struct verb *verb)
 	fputs("\n		;;\n", stdout);
 }
 
-/*
- * Print the script for zsh.
- * @verbs: the table of verbs, ended by NULL
- */
+/* Print the script for zsh. */
 void completion_zsh(const struct verb *const *verbs)
 {
 	fputs(begin, stdout);

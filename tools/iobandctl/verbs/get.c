@@ -130,7 +130,6 @@ static int print_answer(const struct ioband_device *device, const struct group_r
 
 /*
  * Print settings of the group on a command line.
- * @args: the command line
  * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS; GROUP_SETTINGS for
  *	all
  */

@@ -25,10 +25,7 @@ const struct option_spec made_options[] = {
 	{ .name = NULL }
 };
 
-/*
- * The settings on a command line.
- * @args: the command line
- */
+/* The settings on a command line. */
 int made_settings(const struct args *args, struct settings *settings)
 {
 	*settings = (struct settings){

@@ -141,7 +141,6 @@ static int on_retry(sd_event_source *source, uint64_t now, void *data)
 
 /*
  * Reach systemd, now or later.
- * @watch: with a loop
  *
  * Waits for a first answer for as long as for any other.
  */

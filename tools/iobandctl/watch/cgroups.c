@@ -298,10 +298,7 @@ static int start_part(struct watch *watch, struct part *part)
 	return EXIT_OK;
 }
 
-/*
- * Follow all cgroups.
- * @watch: with a loop, a hierarchy and trees
- */
+/* Follow all cgroups. */
 int watch_cgroups_start(struct watch *watch)
 {
 	struct subtree *own;

@@ -465,10 +465,7 @@ static int on_device(sd_event_source *source, int fd, uint32_t events, void *dat
 	return 0;
 }
 
-/*
- * Watch the ioband devices.
- * @watch: has an event loop
- */
+/* Watch the ioband devices. */
 int watch_trees_start(struct watch *watch)
 {
 	struct udev *udev __cleanup(close_udev) = udev_new();

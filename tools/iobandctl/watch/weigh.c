@@ -222,7 +222,6 @@ void asked_forget(struct asked *asked)
 
 /*
  * Find the request for one of some devices.
- * @asked: the requests
  * @devices: the devices that share one tree of groups
  * Return: the element of highest precedence, or NULL.
  */
@@ -241,7 +240,6 @@ const struct device_weight *asked_find(const struct asked *asked,
 
 /*
  * The requested weight on one of some devices.
- * @asked: the requests
  * @devices: the devices that share one tree of groups
  * Return: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default.
  */

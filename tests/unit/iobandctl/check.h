@@ -112,6 +112,7 @@ void test_units(void);
 /* In test-explain-latency.c. */
 void test_explain_targets(void);
 void test_explain_brake(void);
+void test_lvm_config(void);
 void test_explain_capped(void);
 void test_explain_behind(void);
 

@@ -24,7 +24,7 @@ static const struct {
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_open), TEST(conf_long_paths), TEST(conf_selects),
-	TEST(conf_pools), TEST(kernels_names),
+	TEST(conf_pools), TEST(kernels_names), TEST(lvm_config),
 	TEST(weigh_files),
 	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),
 	TEST(rates_forms), TEST(rates_units), TEST(rates_explicit),

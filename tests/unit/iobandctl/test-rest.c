@@ -2,6 +2,8 @@
 /* The other pure parts: percentiles, formats, options, names, differences. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cgroup/cgroup.h"
 #include "check.h"
@@ -10,6 +12,7 @@
 #include "ioband/name.h"
 #include "ioband/pool.h"
 #include "ioband/tree.h"
+#include "kernel/dm.h"
 #include "observe/histogram.h"
 #include "observe/sample.h"
 #include "print/args.h"
@@ -338,4 +341,39 @@ void test_make_is_twice(void)
 	CHECK(!make_is_twice(&devices, NULL, &device, &why));
 	mapped = (struct mapped_device){ .name = "other", .table = "" };
 	CHECK(!make_is_twice(&devices, NULL, &device, &why));
+}
+
+static bool lvm_says(const char *file, const char *key, const char *value)
+{
+	char *its = mapper_config_value(file, key);
+	bool is = value ? its && !strcmp(its, value) : !its;
+
+	free(its);
+	return is;
+}
+
+void test_lvm_config(void)
+{
+	static const char text[] = "devices {\n"
+				   "\t# filter = [ \"a|x|\" ]\n"
+				   "\tglobal_filter=[\"r|^/dev/sda$|\", \"a|.*|\"]\n"
+				   "\tnested { use_devicesfile = 0 }\n"
+				   "\tuse_devicesfile = 1 scan = []\n"
+				   "}\n"
+				   "devices/external_device_info_source=\"udev\"\n";
+	int fd = memfd_create("lvm.conf", MFD_CLOEXEC);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	CHECK(write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+	CHECK(lvm_says(path, "devices/filter", NULL));
+	CHECK(lvm_says(path, "devices/global_filter", "r|^/dev/sda$|"));
+	CHECK(lvm_says(path, "devices/use_devicesfile", "1"));
+	CHECK(lvm_says(path, "devices/scan", ""));
+	CHECK(lvm_says(path, "devices/external_device_info_source", "udev"));
+	CHECK(lvm_says(path, "use_devicesfile", NULL));
+	CHECK(!ftruncate(fd, sizeof(text) / 2));
+	CHECK(lvm_says(path, "devices/global_filter", NULL));
+	CHECK(lvm_says("/nonexistent/lvm.conf", "devices/filter", NULL));
+	close(fd);
 }

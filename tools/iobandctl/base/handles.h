@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Handles of libraries, for __cleanup(). */
 #ifndef IOBANDCTL_HANDLES_H
 #define IOBANDCTL_HANDLES_H
 
@@ -8,19 +7,11 @@
 
 #include "base/defs.h"
 
-static inline void close_mounts(struct libmnt_table **mounts)
-{
-	mnt_unref_table(*mounts);
-}
+struct udev *udev_shared(void);
+struct udev_device *udev_of(unsigned int major, unsigned int minor);
 
-static inline void close_udev(struct udev **udev)
-{
-	udev_unref(*udev);
-}
-
-static inline void close_udev_device(struct udev_device **device)
-{
-	udev_device_unref(*device);
-}
+/* For __cleanup(). */
+void close_mounts(struct libmnt_table **mounts);
+void close_udev_device(struct udev_device **device);
 
 #endif

@@ -302,7 +302,7 @@ static int by_label(const void *left, const void *right)
 static int look_at_all(const struct conf *conf, const struct device *only,
 		       int n, struct choices *choices)
 {
-	struct udev *udev __cleanup(close_udev) = udev_new();
+	struct udev *udev = udev_shared();
 	struct udev_enumerate *all = udev ? udev_enumerate_new(udev) : NULL;
 	struct udev_list_entry *entry;
 
@@ -378,10 +378,7 @@ void choices_free(struct choices *choices)
  */
 char *device_lasting_name(unsigned int major, unsigned int minor)
 {
-	struct udev *udev __cleanup(close_udev) = udev_new();
-	struct udev_device *found = udev ?
-		udev_device_new_from_devnum(udev, 'b', makedev(major, minor)) :
-		NULL;
+	struct udev_device *found __cleanup(close_udev_device) = udev_of(major, minor);
 	struct subject subject;
 	char *name = NULL;
 
@@ -393,7 +390,5 @@ char *device_lasting_name(unsigned int major, unsigned int minor)
 				name = subject.paths[i];
 		}
 	}
-	name = name ? xstrdup(name) : xasprintf("/dev/block/%u:%u", major, minor);
-	udev_device_unref(found);
-	return name;
+	return name ? xstrdup(name) : xasprintf("/dev/block/%u:%u", major, minor);
 }

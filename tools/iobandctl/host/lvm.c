@@ -22,8 +22,8 @@
 
 #define MEMBER "LVM2_member"	/* the name in blkid and udev */
 
-/* If both set a key, the later file wins. */
-static const char *const files[] = { "/etc/lvm/lvm.conf", "/etc/lvm/lvmlocal.conf" };
+/* If both set a key, the first file wins. */
+static const char *const files[] = { "/etc/lvm/lvmlocal.conf", "/etc/lvm/lvm.conf" };
 
 /* Check whether a dm device belongs to LVM. */
 bool lvm_owns(const char *uuid)
@@ -49,53 +49,25 @@ bool lvm_is_part(const char *uuid)
 	"until then give each of them: --config 'devices/global_filter=[\"r|^%s$|\"]'"
 
 /* Check whether udev has a property of a device; NULL matches any value. */
-static bool is_property(struct udev *udev, const struct device *device,
-			const char *name, const char *value)
+static bool is_property(const struct device *device, const char *name, const char *value)
 {
-	struct udev_device *found =
-		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor));
+	struct udev_device *found __cleanup(close_udev_device) =
+		udev_of(device->major, device->minor);
 	const char *its = found ? udev_device_get_property_value(found, name) : NULL;
-	bool is = its && (!value || !strcmp(its, value));
 
-	udev_device_unref(found);
-	return is;
+	return its && (!value || !strcmp(its, value));
 }
 
-/* Find the value of a key in a line that sets it; NULL otherwise. */
-static const char *value_in(char *line, const char *key)
-{
-	const char *found = line;
-
-	line[strcspn(line, "#\n")] = 0;
-	while ((found = strstr(found, key))) {
-		bool begins = found == line || strchr(" \t{/", found[-1]);
-
-		found += strlen(key);
-		found += strspn(found, " \t");
-		if (begins && *found == '=')
-			return found + 1 + strspn(found + 1, " \t");
-	}
-	return NULL;
-}
-
-/* Check whether LVM's configuration sets a key to a value with this prefix. */
+/* Check whether LVM's configuration sets a key to a value; NULL matches any value. */
 static bool is_set(const char *key, const char *value)
 {
-	char *line __free = NULL;
-	bool set = false;
-	size_t size = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char *its __free = mapper_config_value(files[i], key);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		FILE *file __cleanup(close_file) = fopen(files[i], "re");
-
-		while (file && getline(&line, &size, file) > 0) {
-			const char *found = value_in(line, key);
-
-			if (found)
-				set = text_after(found, value);
-		}
+		if (its)
+			return !value || !strcmp(its, value);
 	}
-	return set;
+	return false;
 }
 
 static int probe(const void *path, void *answer)
@@ -111,36 +83,25 @@ static int probe(const void *path, void *answer)
 }
 
 /*
- * udev knows about a physical volume, unless it hides the device or has not yet
- * scanned it.  In these cases the device is read, provided that it answers.
+ * Check whether a physical volume is on a device.  udev knows, unless it hides the device or has
+ * not yet scanned it.  In these cases the device is read, provided that it answers.
+ * Return: 0, or a negative errno; -ETIMEDOUT if the device does not answer.
  */
-static int look_at(struct udev *udev, const struct device *device, bool *is)
+int lvm_is_member(const struct device *device, bool *is)
 {
 	struct blockage blockage;
 
-	*is = is_property(udev, device, "ID_FS_TYPE", MEMBER);
+	*is = is_property(device, "ID_FS_TYPE", MEMBER);
 	if (*is)
 		return 0;
 	return blockage_below(device, &blockage) ? -ETIMEDOUT :
 	       reach_run(probe, device->path, is, sizeof(*is));
 }
 
-/*
- * Check whether a physical volume is on a device.  Return: 0, or a negative errno;
- * -ETIMEDOUT if the device does not answer.
- */
-int lvm_is_member(const struct device *device, bool *is)
-{
-	struct udev *udev __cleanup(close_udev) = udev_new();
-
-	return udev ? look_at(udev, device, is) : -ENOMEM;
-}
-
 /* Find the physical volume on the device, or on the first such partition. */
-static int find_member(struct udev *udev, const struct device *device,
-		       struct device *member, bool *found)
+static int find_member(const struct device *device, struct device *member, bool *found)
 {
-	int error = look_at(udev, device, found);
+	int error = lvm_is_member(device, found);
 	struct names parts __cleanup(names_free) = { .n = 0 };
 
 	*member = *device;
@@ -148,7 +109,7 @@ static int find_member(struct udev *udev, const struct device *device,
 		device_related(device, "", &parts);
 	for (size_t i = 0; i < parts.n && !*found && !error; i++) {
 		if (device_of_kernel_name(parts.v[i], member))
-			error = look_at(udev, member, found);
+			error = lvm_is_member(member, found);
 	}
 	return error;
 }
@@ -164,23 +125,18 @@ static int find_member(struct udev *udev, const struct device *device,
  */
 enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 {
-	enum lvm_sight sight = LVM_ONCE;
-	struct udev *udev __cleanup(close_udev) = udev_new();
-	bool hidden, found;
+	bool hidden = is_property(below, "DM_MULTIPATH_DEVICE_PATH", "1"), found;
 
-	if (!udev)
+	if (is_property(below, "DM_VG_NAME", NULL) ||
+	    is_set("devices/global_filter", NULL) || is_set("devices/filter", NULL) ||
+	    is_set("devices/use_devicesfile", "1") ||
+	    (hidden && is_set("devices/external_device_info_source", "udev")))
 		return LVM_ONCE;
-	hidden = is_property(udev, below, "DM_MULTIPATH_DEVICE_PATH", "1");
-	if (!is_property(udev, below, "DM_VG_NAME", NULL) &&
-	    !is_set("global_filter", "[") && !is_set("filter", "[") &&
-	    !is_set("use_devicesfile", "1") &&
-	    !(hidden && is_set("external_device_info_source", "\"udev\""))) {
-		if (find_member(udev, below, member, &found))
-			sight = LVM_UNKNOWN;
-		else if (found)
-			sight = hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
-	}
-	return sight;
+	if (find_member(below, member, &found))
+		return LVM_UNKNOWN;
+	if (!found)
+		return LVM_ONCE;
+	return hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
 }
 
 /*

@@ -215,17 +215,10 @@ static bool is_lvm_part(const struct device *device, struct problem *use)
  */
 bool use_as_part(const struct device *device, struct problem *use)
 {
-	struct udev *udev __cleanup(close_udev) = udev_new();
-	struct udev_device *found = NULL;
-	bool is = is_lvm_part(device, use);
+	struct udev_device *found __cleanup(close_udev_device) =
+		udev_of(device->major, device->minor);
 
-	if (udev)
-		found = udev_device_new_from_devnum(udev, 'b',
-						    makedev(device->major, device->minor));
-	if (found)
-		is = is || use_as_path(found, use);
-	udev_device_unref(found);
-	return is;
+	return is_lvm_part(device, use) || (found && use_as_path(found, use));
 }
 
 /* A file system with anonymous device numbers (btrfs) lies on its source. */

@@ -2,10 +2,8 @@
 /* Removal of the devices above a disk that is gone, and notice to their users. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libudev.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/handles.h"
@@ -44,9 +42,8 @@ static bool is_there(const struct device *device)
  * Check whether an ioband device lies over the removed device.  The number of the device below is
  * then unknown to sysfs, and its name decides if udev has recorded it.
  */
-static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, const char *gone)
+static bool is_orphan(const struct ioband_device *ioband, const char *gone)
 {
-	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
 	const struct device below = { .major = ioband->table.device[0],
 				      .minor = ioband->table.device[1] };
 	struct udev_device *found __cleanup(close_udev_device) = NULL;
@@ -56,7 +53,7 @@ static bool is_orphan(struct udev *udev, const struct ioband_device *ioband, con
 		return false;
 	if (device_attribute(below.major, below.minor, "dev", NULL, 0))
 		return !is_there(&below);
-	found = udev_device_new_from_devnum(udev, 'b', number);
+	found = udev_of(ioband->dm->major, ioband->dm->minor);
 	over = found ? udev_device_get_property_value(found, GONE_OVER) : NULL;
 	return !over || !strcmp(over, gone);
 }
@@ -128,13 +125,13 @@ bool gone_is_lost(const char *name)
  * Remove the devices above a device that is gone.  This includes an ioband device over a
  * device that exists but has lost all devices below it, as a LUKS volume or an array.
  */
-int gone_drop(struct udev *udev, const char *gone)
+int gone_drop(const char *gone)
 {
 	struct ioband_devices devices __cleanup(ioband_free);
 	int code = ioband_load(&devices);
 
 	for (size_t i = 0; i < devices.n; i++) {
-		if (is_orphan(udev, &devices.v[i], gone))
+		if (is_orphan(&devices.v[i], gone))
 			code = first_failure(code, drop(&devices.v[i]));
 	}
 	return code;

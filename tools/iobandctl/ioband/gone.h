@@ -7,9 +7,7 @@
 /* What udev has of an ioband device: the kernel's name of the hidden one below. */
 #define GONE_OVER "IOBAND_OVER"
 
-struct udev;
-
 bool gone_is_lost(const char *name);
-int gone_drop(struct udev *udev, const char *gone);
+int gone_drop(const char *gone);
 
 #endif

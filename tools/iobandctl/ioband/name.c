@@ -46,16 +46,11 @@ static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 
 static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 {
-	struct udev *udev __cleanup(close_udev) = udev_new();
-	struct udev_device *found = udev ?
-		udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor)) :
-		NULL;
-	bool known;
+	struct udev_device *found __cleanup(close_udev_device) =
+		udev_of(device->major, device->minor);
 
 	*core = 0;
-	known = found && find_link(found, core);
-	udev_device_unref(found);
-	return known;
+	return found && find_link(found, core);
 }
 
 /*

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libdevmapper.h>
-#include <libudev.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/handles.h"
+#include "base/infile.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/words.h"
@@ -529,20 +530,17 @@ static uint16_t udev_flags(const char *name)
 		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG", DM_UDEV_DISABLE_OTHER_RULES_FLAG },
 		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
 	};
+	struct udev_device *device __cleanup(close_udev_device) = NULL;
 	struct mapped_device state;
-	struct udev_device *device = NULL;
-	struct udev *udev = udev_new();
 	const char *value;
 	uint16_t all = 0;
 
-	if (udev && mapper_state(name, &state))
-		device = udev_device_new_from_devnum(udev, 'b', makedev(state.major, state.minor));
+	if (mapper_state(name, &state))
+		device = udev_of(state.major, state.minor);
 	for (size_t i = 0; device && i < ARRAY_SIZE(flags); i++) {
 		value = udev_device_get_property_value(device, flags[i].property);
 		all |= value && !strcmp(value, "1") ? flags[i].flag : 0;
 	}
-	udev_device_unref(device);
-	udev_unref(udev);
 	if (all & DM_UDEV_DISABLE_DM_RULES_FLAG)
 		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG | DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
 	return all;
@@ -647,4 +645,25 @@ char *mapper_group_name(const char *name)
 	group = xstrdup(group);
 	dm_pool_destroy(memory);
 	return group;
+}
+
+/*
+ * The value of a key in a file of LVM's configuration.
+ * @key: with its section, as devices/filter
+ * Return: the number or the text, of a list the first, to be freed; NULL without the key.
+ */
+char *mapper_config_value(const char *file, const char *key)
+{
+	char *text __free = NULL;
+	char *value = NULL;
+	struct dm_config_tree *tree = infile_read(file, &text) ? NULL : dm_config_from_string(text);
+	const struct dm_config_node *node = tree ? dm_config_find_node(tree->root, key) : NULL;
+
+	if (node && node->v && node->v->type == DM_CFG_INT)
+		value = xasprintf("%lld", (long long)node->v->v.i);
+	else if (node)
+		value = xstrdup(node->v && node->v->type == DM_CFG_STRING ? node->v->v.str : "");
+	if (tree)
+		dm_config_destroy(tree);
+	return value;
 }

@@ -84,6 +84,7 @@ int mapper_remove_apart(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);
 char *mapper_group_name(const char *name);
+char *mapper_config_value(const char *file, const char *key);
 
 /* replace.c */
 int mapper_reload(const struct new_device *device, struct problem *problem);

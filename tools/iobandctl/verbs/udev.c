@@ -42,11 +42,6 @@ static bool read_uuid(const char *kernel, struct device *device, char uuid[MAPPE
 	       device_attribute(device->major, device->minor, "dm/uuid", uuid, MAPPER_UUID_SIZE);
 }
 
-static struct udev_device *udev_of(struct udev *udev, const struct device *device)
-{
-	return udev_device_new_from_devnum(udev, 'b', makedev(device->major, device->minor));
-}
-
 /* Links of device-mapper and mdadm stay: these programs find their devices by them. */
 static bool can_be_taken(const char *link)
 {
@@ -157,7 +152,7 @@ static bool is_named_array(struct udev_device *found,
 static bool is_open(struct udev_device *found, const struct device *device, struct problem *use)
 {
 	struct udev_device *known __cleanup(close_udev_device) =
-		udev_of(udev_device_get_udev(found), device);
+		udev_of(device->major, device->minor);
 	const bool first = known && !udev_device_get_is_initialized(known);
 
 	return use_in_event(device, first, udev_device_get_property_value(found, "SYNTH_UUID"),
@@ -281,14 +276,14 @@ static bool find_below(const struct device *device, struct device *below)
  * Print the links of the device below, if it is hidden, and its name, which the rules keep for
  * the case that it is lost.
  */
-static int answer_for_below(struct udev *udev, const struct device *ours,
-			    bool (*is_wanted)(const char *link), const char *suffix)
+static int answer_for_below(const struct device *ours, bool (*is_wanted)(const char *link),
+			    const char *suffix)
 {
 	struct udev_device *slave __cleanup(close_udev_device) = NULL;
 	struct device below;
 
 	if (find_below(ours, &below))
-		slave = udev_of(udev, &below);
+		slave = udev_of(below.major, below.minor);
 	else
 		print_line(LOST "=1");
 	if (slave && use_is_set(slave, WRAP)) {
@@ -298,7 +293,7 @@ static int answer_for_below(struct udev *udev, const struct device *ours,
 	return print_flush();
 }
 
-static int answer_for_partition(struct udev *udev, const struct device *device, const char *uuid)
+static int answer_for_partition(const struct device *device, const char *uuid)
 {
 	unsigned int number = 0;
 	struct device ours;
@@ -307,49 +302,43 @@ static int answer_for_partition(struct udev *udev, const struct device *device, 
 	if (sscanf(uuid, "part%u-", &number) != 1 || !find_below(device, &ours))
 		return EXIT_OK;
 	snprintf(suffix, sizeof(suffix), "-part%u", number);
-	return answer_for_below(udev, &ours, is_for_partitions, suffix);
+	return answer_for_below(&ours, is_for_partitions, suffix);
 }
 
-static int answer(struct udev *udev, bool insert)
+static int answer(bool insert)
 {
-	struct udev_device *found __cleanup(close_udev_device) =
-		udev_device_new_from_environment(udev);
+	struct udev_device *found __cleanup(close_udev_device) = NULL;
 	struct device device;
 	const char *uuid;
 	dev_t number;
-	int code;
 
-	if (!found || !udev_device_get_devnode(found)) {
+	if (!udev_shared())
+		return fail(EXIT_FAILED, "libudev cannot be used");
+	found = udev_device_new_from_environment(udev_shared());
+	if (!found || !udev_device_get_devnode(found))
 		return fail(EXIT_USAGE,
 			    "no device is described in the environment; only udev's rules can ask this");
-	}
 	number = udev_device_get_devnum(found);
 	device = (struct device){ .major = major(number),
 				  .minor = minor(number) };
 	uuid = udev_device_get_property_value(found, "DM_UUID");
 	if (insert)
-		code = answer_insert(found, uuid);
-	else if (is_ours(uuid))
-		code = answer_for_below(udev, &device, can_be_taken, "");
-	else if (text_after(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
-		code = answer_for_partition(udev, &device, uuid);
-	else
-		code = answer_for_other(found, &device);
-	return code;
+		return answer_insert(found, uuid);
+	if (is_ours(uuid))
+		return answer_for_below(&device, can_be_taken, "");
+	if (text_after(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
+		return answer_for_partition(&device, uuid);
+	return answer_for_other(found, &device);
 }
 
 static int run(const struct args *args)
 {
 	const char *gone = args->value[OPTION_GONE];
 	const char *lost = args->value[OPTION_LOST];
-	struct udev *udev __cleanup(close_udev) = NULL;
 
 	if (lost)
 		return gone_is_lost(lost) ? EXIT_OK : EXIT_FAILED;
-	udev = udev_new();
-	if (!udev)
-		return fail(EXIT_FAILED, "libudev cannot be used");
-	return gone ? gone_drop(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
+	return gone ? gone_drop(gone) : answer(args->value[OPTION_INSERT]);
 }
 
 static const struct option_spec options[] = {

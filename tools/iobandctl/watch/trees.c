@@ -468,7 +468,7 @@ static int on_device(sd_event_source *source, int fd, uint32_t events, void *dat
 /* Watch the ioband devices. */
 int watch_trees_start(struct watch *watch)
 {
-	struct udev *udev __cleanup(close_udev) = udev_new();
+	struct udev *udev = udev_shared();
 	struct udev_monitor *monitor = udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
 
 	watch->monitor = monitor;

@@ -209,7 +209,7 @@ def test_each_kernel_gets_its_module(packages: Packages, later: Packages) -> Non
             """
             + f"""
             echo x >/etc/ioband.conf
-            mkdir -p /etc/ioband.conf.d /run/ioband/left /run/iobandctl
+            mkdir -p /etc/ioband.conf.d /run/iobandctl
             echo "== purged"
             dpkg -P $NAMES
             {TRACES} || true

@@ -118,7 +118,8 @@ class Machine:
         """Remove all files, so that rules do not act on the configurations of other tests."""
         files = (each for each in self.root.rglob("*") if each.is_symlink() or each.is_file())
         self.guest.run(["rm", "-f", *(f"/{each.relative_to(self.root)}" for each in files)])
-        self.guest.run("rm -rf /run/ioband; udevadm control --reload && systemctl daemon-reload")
+        self.guest.run("rm -f /run/iobandctl/.left-* /run/iobandctl/.failed-*")
+        self.guest.run("udevadm control --reload && systemctl daemon-reload")
         shutil.rmtree(self.root)
 
     def configure(

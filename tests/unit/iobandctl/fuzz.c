@@ -200,8 +200,7 @@ static void fuzz_cgroup(const char *text)
 
 	asked_read(&asked[ASKED_WEIGHT], text, false, false);
 	asked_read(&asked[ASKED_WEIGHT], text, true, true);
-	asked_read_latency(&asked[ASKED_LATENCY], text);
-	asked_read_max(asked, text);
+	asked_read_values(asked, text);
 	for (int kind = 0; kind < ASKED_KINDS; kind++) {
 		MUST(asked[kind].weight <= (kind ? 0 : IOBAND_WEIGHT_MAX));
 		for (size_t i = 0; i < asked[kind].n; i++)

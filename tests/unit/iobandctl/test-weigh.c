@@ -105,39 +105,40 @@ void test_weigh_latency(void)
 	static const struct device_weight tree[] = {
 		{ .major = 253, .minor = 5 }, { .major = 8, .minor = 0 },
 	};
-	struct asked before = { .n = 0 }, now = { .n = 0 };
+	struct asked befores[ASKED_KINDS] = { { .n = 0 } }, nows[ASKED_KINDS] = { { .n = 0 } };
+	struct asked *before = &befores[ASKED_LATENCY], *now = &nows[ASKED_LATENCY];
 
-	asked_read_latency(&before, "8:0 target=2000\n8:16 x target=7 y=8\n253:9 target=10000001\n"
-				    "8:32\n8:48 target=max\n8:64 target=0\nx target=5\n\n");
-	CHECK(before.n == 3 && asked_on(&before, tree, 2) == 2000);
-	CHECK(before.v[1].weight == 7 && before.v[2].weight == 10000000);
-	CHECK(!asked_find(&before, tree, 1) && asked_find(&before, tree, 2));
+	asked_read_values(befores, "8:0 target=2000\n8:16 x target=7 y=8\n253:9 target=10000001\n"
+				   "8:32\n8:48 target=max\n8:64 target=0\nx target=5\n\n");
+	CHECK(before->n == 3 && asked_on(before, tree, 2) == 2000);
+	CHECK(before->v[1].weight == 7 && before->v[2].weight == 10000000);
+	CHECK(!asked_find(before, tree, 1) && asked_find(before, tree, 2));
 	/* A weight that is no longer wanted is taken back. */
-	asked_read_latency(&now, "8:16 target=9\n");
-	asked_end(&now, &before);
-	CHECK(now.n == 3 && now.v[0].weight == 9);
-	CHECK(asked_find(&now, tree, 2) && !asked_find(&now, tree, 2)->weight);
-	asked_forget(&now);
-	CHECK(now.n == 1 && now.v[0].weight == 9);
-	asked_end(&before, &now);
-	CHECK(before.n == 3);
-	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 10001);
-	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 0);
-	asked_add_kind(&before, ASKED_LATENCY, 1, 1, UINT64_MAX);
-	CHECK(before.n == 3);
-	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 10000);
-	CHECK(before.n == 4);
-	asked_free(&before);
-	asked_free(&now);
+	asked_read_values(nows, "8:16 target=9\n");
+	asked_end(now, before);
+	CHECK(now->n == 3 && now->v[0].weight == 9);
+	CHECK(asked_find(now, tree, 2) && !asked_find(now, tree, 2)->weight);
+	asked_forget(now);
+	CHECK(now->n == 1 && now->v[0].weight == 9);
+	asked_end(before, now);
+	CHECK(before->n == 3);
+	asked_add_kind(before, ASKED_WEIGHT, 1, 1, 10001);
+	asked_add_kind(before, ASKED_WEIGHT, 1, 1, 0);
+	asked_add_kind(before, ASKED_LATENCY, 1, 1, UINT64_MAX);
+	CHECK(before->n == 3);
+	asked_add_kind(before, ASKED_WEIGHT, 1, 1, 10000);
+	CHECK(before->n == 4);
+	asked_free(before);
+	asked_free(now);
 }
 
 void test_weigh_max(void)
 {
 	struct asked asked[ASKED_KINDS] = { { .n = 0 } };
 
-	asked_read_max(asked, "8:0 rbps=5 wbps=max riops=7 wiops=0\n"
-			      "8:16 x y=3 wiops=1099511627776\n"
-			      "rbps=4\n8:32\n8:48 wiops=1099511627777 rbps=-1\n\n");
+	asked_read_values(asked, "8:0 rbps=5 wbps=max riops=7 wiops=0\n"
+				 "8:16 x y=3 wiops=1099511627776\n"
+				 "rbps=4\n8:32\n8:48 wiops=1099511627777 rbps=-1\n\n");
 	CHECK(asked[ASKED_MAX + RBPS].n == 1 && asked[ASKED_MAX + RBPS].v[0].weight == 5);
 	CHECK(!asked[ASKED_MAX + WBPS].n);
 	CHECK(asked[ASKED_MAX + RIOPS].n == 1 && asked[ASKED_MAX + RIOPS].v[0].weight == 7);

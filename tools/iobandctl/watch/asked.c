@@ -114,7 +114,7 @@ static void read_max(const struct node *node, int directory, struct asked asked[
 	text = read_file(directory, "io.max", &is_roots);
 	if (*text || has_max(node)) {
 		if (is_roots && is_roots_place(node, directory))
-			asked_read_max(asked, text);
+			asked_read_values(asked, text);
 		else
 			ignore_max(node, text, asked);
 	}
@@ -139,7 +139,7 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	}
 	text = read_file(directory, "io.latency", &is_roots);
 	if (is_roots && !is_lent)
-		asked_read_latency(&asked[ASKED_LATENCY], text);
+		asked_read_values(asked, text);
 	else if (*text)
 		note_ignored(node, "io.latency", "a target throttles others",
 			     &node->subtree->latency_noted);

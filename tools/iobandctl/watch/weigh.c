@@ -132,62 +132,48 @@ void asked_read_class(struct asked *asked, const char *text)
 		asked->weight = IOBAND_WEIGHT_IDLE;
 }
 
-static void read_latency(struct asked *asked, struct span line)
-{
-	struct device_weight device;
-	struct span word, key, value;
-	uint64_t us;
+/* A key in io.latency or io.max, and what it asks for. */
+static const struct {
+	const char *key;
+	enum asked_kind kind;
+} values[] = {
+	{ "target", ASKED_LATENCY }, { "rbps", ASKED_MAX + RBPS }, { "wbps", ASKED_MAX + WBPS },
+	{ "riops", ASKED_MAX + RIOPS }, { "wiops", ASKED_MAX + WIOPS },
+};
 
-	if (!span_word(&line, &word) || !read_device(word, &device))
+static void read_value(struct asked asked[ASKED_KINDS], const struct device_weight *device,
+		       struct span word)
+{
+	struct span key, text;
+	uint64_t value;
+
+	if (!span_key(word, &key, &text) || !span_u64(text, UINT64_MAX, &value))
 		return;
-	while (span_word(&line, &word)) {
-		if (span_key(word, &key, &value) && span_is(key, "target") &&
-		    span_u64(value, UINT64_MAX, &us))
-			asked_add_kind(asked, ASKED_LATENCY, device.major, device.minor, us);
-	}
-}
-
-/* Read io.latency.  The lines are "<major>:<minor> target=<us>".  Other lines are skipped. */
-void asked_read_latency(struct asked *asked, const char *text)
-{
-	struct span rest = span_of(text), line;
-
-	while (span_line(&rest, &line))
-		read_latency(asked, line);
-}
-
-static void read_max(struct asked asked[ASKED_KINDS], struct span line)
-{
-	struct device_weight device;
-	struct span word, key, value;
-	uint64_t rate;
-
-	if (!span_word(&line, &word) || !read_device(word, &device))
-		return;
-	while (span_word(&line, &word)) {
-		if (!span_key(word, &key, &value) || !span_u64(value, UINT64_MAX, &rate))
-			continue;
-		for (int i = 0; i < RATES; i++) {
-			if (span_is(key, rate_names[i]))
-				asked_add_kind(&asked[ASKED_MAX + i], ASKED_MAX + i, device.major,
-					       device.minor, rate);
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (span_is(key, values[i].key))
+			asked_add_kind(&asked[values[i].kind], values[i].kind, device->major,
+				       device->minor, value);
 	}
 }
 
 /*
- * Read io.max.
- * @asked: by kind; the kinds of a maximum get the values
+ * Read io.latency or io.max.
+ * @asked: by kind; the kinds of the file get the values
  *
- * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum.  Other lines and
- * words are skipped.
+ * The lines are "<major>:<minor> target=<us>" and "<major>:<minor> rbps=<n> ...", where "max" is
+ * no maximum.  Other lines and words are skipped.
  */
-void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
+void asked_read_values(struct asked asked[ASKED_KINDS], const char *text)
 {
-	struct span rest = span_of(text), line;
+	struct span rest = span_of(text), line, word;
+	struct device_weight device;
 
-	while (span_line(&rest, &line))
-		read_max(asked, line);
+	while (span_line(&rest, &line)) {
+		if (!span_word(&line, &word) || !read_device(word, &device))
+			continue;
+		while (span_word(&line, &word))
+			read_value(asked, &device, word);
+	}
 }
 
 /*

@@ -34,8 +34,7 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq, bool is_unit
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value);
 void asked_read_class(struct asked *asked, const char *text);
-void asked_read_latency(struct asked *asked, const char *text);
-void asked_read_max(struct asked asked[ASKED_KINDS], const char *text);
+void asked_read_values(struct asked asked[ASKED_KINDS], const char *text);
 void asked_end(struct asked *asked, const struct asked *before);
 void asked_forget(struct asked *asked);
 const struct device_weight *asked_find(const struct asked *asked,

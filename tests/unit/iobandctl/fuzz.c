@@ -60,20 +60,20 @@ static void fuzz_lists(const char *text)
 	struct groups groups = { .n = 0 };
 	struct stats stats = { .n = 0 };
 	struct page_end end;
-	int result = parse_groups(text, &groups, &end, &problem);
+	int result = parse_list("groups", text, &groups, &end, &problem);
 
 	check_problem(result, &problem);
 	check_end(result, &end);
 	groups_free(&groups);
-	result = parse_stats(text, &stats, &end, &problem);
+	result = parse_list("stats", text, &stats, &end, &problem);
 	check_problem(result, &problem);
 	check_end(result, &end);
 	stats_free(&stats);
-	result = parse_latency(text, &latency, &end, &problem);
+	result = parse_list("latency", text, &latency, &end, &problem);
 	check_problem(result, &problem);
 	check_end(result, &end);
 	latency_free(&latency);
-	result = parse_presets(text, &presets, &end, &problem);
+	result = parse_list("presets", text, &presets, &end, &problem);
 	check_problem(result, &problem);
 	check_end(result, &end);
 	presets_free(&presets);

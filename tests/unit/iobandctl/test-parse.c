@@ -148,10 +148,10 @@ void test_groups(void)
 	struct problem problem;
 	struct page_end end;
 
-	CHECK(!parse_groups("1 groups\n"
-			    "1 0 root weight=100 set=0\n"
-			    "7 1 cgroup#42 weight=300 set=1 path=/a\\040b x=y\n"
-			    "next 7\n", &groups, &end, &problem));
+	CHECK(!parse_list("groups", "1 groups\n"
+			  "1 0 root weight=100 set=0\n"
+			  "7 1 cgroup#42 weight=300 set=1 path=/a\\040b x=y\n"
+			  "next 7\n", &groups, &end, &problem));
 	CHECK(groups.n == 2 && end.more && same(end.cursor, "7"));
 	CHECK(!groups.v[0].path && !groups.v[0].set);
 	CHECK(groups.v[1].seq == 7 && groups.v[1].parent == 1);
@@ -159,13 +159,13 @@ void test_groups(void)
 	CHECK(groups.v[1].weight == 300 && groups.v[1].set == 1);
 	CHECK(groups.v[1].path && same(groups.v[1].path, "/a b"));
 	CHECK(!bounds_are_set(&groups.v[1].bounds));
-	CHECK(!parse_groups("1 groups\nend\n", &groups, &end, &problem));
+	CHECK(!parse_list("groups", "1 groups\nend\n", &groups, &end, &problem));
 	CHECK(groups.n == 2 && !end.more);
-	CHECK(parse_groups("1 groups\n1 0 root set=0\nend\n", &groups, &end,
-			   &problem));
-	CHECK(parse_groups("1 groups\n1 0\nend\n", &groups, &end, &problem));
-	CHECK(parse_groups("1 groups\n1 0 c weight=1 set=0 path=/\\9\nend\n",
-			   &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n1 0 root set=0\nend\n", &groups, &end,
+			 &problem));
+	CHECK(parse_list("groups", "1 groups\n1 0\nend\n", &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n1 0 c weight=1 set=0 path=/\\9\nend\n",
+			 &groups, &end, &problem));
 	CHECK(strstr(problem.text, "an escape is malformed"));
 	groups_free(&groups);
 	CHECK(!groups.n && !groups.v);
@@ -178,11 +178,11 @@ void test_groups_with_bounds(void)
 	struct problem problem;
 	struct page_end end;
 
-	CHECK(!parse_groups("1 groups\n"
-			    "8 1 uid:1 weight=1 set=0 max=5,max,max,7\n"
-			    "9 1 uid:2 weight=1 set=0 min=0,6,3,0\n"
-			    "9 1 uid:2 weight=1 set=0 max=max,max,9,max min=1,0,0,0 latency=7\n"
-			    "end\n", &groups, &end, &problem));
+	CHECK(!parse_list("groups", "1 groups\n"
+			  "8 1 uid:1 weight=1 set=0 max=5,max,max,7\n"
+			  "9 1 uid:2 weight=1 set=0 min=0,6,3,0\n"
+			  "9 1 uid:2 weight=1 set=0 max=max,max,9,max min=1,0,0,0 latency=7\n"
+			  "end\n", &groups, &end, &problem));
 	bounds = &groups.v[0].bounds;
 	CHECK(bounds->of[MAXIMUM].rate[RBPS] == 5);
 	CHECK(!bounds->of[MAXIMUM].rate[WBPS]);
@@ -197,14 +197,14 @@ void test_groups_with_bounds(void)
 	CHECK(bounds->of[MAXIMUM].rate[RIOPS] == 9);
 	CHECK(bounds->of[MINIMUM].rate[RBPS] == 1);
 	CHECK(bounds->latency_us[0] == 7 && !groups.v[1].bounds.latency_us[0]);
-	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
-			   &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
+			 &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
-	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 min=5,max,0,0\nend\n",
-			   &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n8 1 uid:1 weight=1 set=0 min=5,max,0,0\nend\n",
+			 &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a minimum is malformed: 'min=5,max,0,0'"));
-	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 latency=5ms\nend\n",
-			   &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n8 1 uid:1 weight=1 set=0 latency=5ms\nend\n",
+			 &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a number is malformed: 'latency=5ms'"));
 	groups_free(&groups);
 }
@@ -215,9 +215,9 @@ void test_stats(void)
 	struct problem problem;
 	struct page_end end;
 
-	CHECK(!parse_stats("1 stats\n"
-			   "3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14\n"
-			   "end", &stats, &end, &problem));
+	CHECK(!parse_list("stats", "1 stats\n"
+			  "3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14\n"
+			  "end", &stats, &end, &problem));
 	CHECK(stats.n == 1 && stats.v[0].seq == 3);
 	CHECK(same(stats.v[0].name, "uid:0"));
 	CHECK(stats.v[0].held[IOS] == 1 && stats.v[0].held[BYTES] == 2);
@@ -229,23 +229,23 @@ void test_stats(void)
 	CHECK(stats.v[0].op[WRITE].ios == 9);
 	CHECK(stats.v[0].op[DISCARD].service_ns == 14);
 	CHECK(stats.v[0].now[READ].inflight == NOT_TOLD);
-	CHECK(!parse_stats("1 stats\n"
-			   "3 u held=6,66 inflight=15 read.held=1,11 read.inflight=4 write.held=2,22 write.inflight=5 discard.held=3,33 discard.inflight=6 below=1\n"
-			   "end", &stats, &end, &problem));
+	CHECK(!parse_list("stats", "1 stats\n"
+			  "3 u held=6,66 inflight=15 read.held=1,11 read.inflight=4 write.held=2,22 write.inflight=5 discard.held=3,33 discard.inflight=6 below=1\n"
+			  "end", &stats, &end, &problem));
 	CHECK(stats.v[1].below == 1 && !stats.v[0].below);
 	for (unsigned int op = READ; op < OPS; op++) {
 		CHECK(stats.v[1].now[op].held[IOS] == op + 1);
 		CHECK(stats.v[1].now[op].held[BYTES] == 11 * (op + 1));
 		CHECK(stats.v[1].now[op].inflight == op + 4);
 	}
-	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read.held=1\nend",
-			  &stats, &end, &problem));
-	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7\nend",
-			  &stats, &end, &problem));
-	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7,8,9\nend",
-			  &stats, &end, &problem));
-	CHECK(parse_stats("1 stats\n3 u inflight=3\nend", &stats, &end,
-			  &problem));
+	CHECK(parse_list("stats", "1 stats\n3 u held=1,2 inflight=3 read.held=1\nend",
+			 &stats, &end, &problem));
+	CHECK(parse_list("stats", "1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7\nend",
+			 &stats, &end, &problem));
+	CHECK(parse_list("stats", "1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7,8,9\nend",
+			 &stats, &end, &problem));
+	CHECK(parse_list("stats", "1 stats\n3 u inflight=3\nend", &stats, &end,
+			 &problem));
 	stats_free(&stats);
 }
 
@@ -258,23 +258,24 @@ void test_latency(void)
 	struct problem problem;
 	struct page_end end;
 
-	CHECK(!parse_latency("1 latency\n3 root read.wait=" SLOTS "9 write.service="
-			     SLOTS "8\nend\n", &latency, &end, &problem));
+	CHECK(!parse_list("latency", "1 latency\n3 root read.wait=" SLOTS "9 write.service="
+			  SLOTS "8\nend\n", &latency, &end, &problem));
 	CHECK(latency.n == 1 && latency.v[0].wait[READ][25] == 9);
 	CHECK(latency.v[0].service[WRITE][25] == 8);
 	CHECK(latency.v[0].wait[READ][24] == 1);
 	CHECK(!latency.v[0].service[READ][0]);
 	CHECK(latency.v[0].wait_ns[READ] == NO_SUM);
 	latency_free(&latency);
-	CHECK(!parse_latency("1 latency\n3 root write.wait_ns=5 discard.service_ns=6\nend\n",
-			     &latency, &end, &problem));
+	CHECK(!parse_list("latency",
+			  "1 latency\n3 root write.wait_ns=5 discard.service_ns=6\nend\n",
+			  &latency, &end, &problem));
 	CHECK(latency.v[0].wait_ns[WRITE] == 5);
 	CHECK(latency.v[0].service_ns[DISCARD] == 6);
 	CHECK(latency.v[0].service_ns[WRITE] == NO_SUM);
-	CHECK(parse_latency("1 latency\n3 root read.wait=" SLOTS "\nend\n",
-			    &latency, &end, &problem));
-	CHECK(parse_latency("1 latency\n3 root read.wait=" SLOTS "1,1\nend\n",
-			    &latency, &end, &problem));
+	CHECK(parse_list("latency", "1 latency\n3 root read.wait=" SLOTS "\nend\n",
+			 &latency, &end, &problem));
+	CHECK(parse_list("latency", "1 latency\n3 root read.wait=" SLOTS "1,1\nend\n",
+			 &latency, &end, &problem));
 	latency_free(&latency);
 }
 
@@ -284,19 +285,19 @@ void test_pages(void)
 	struct problem problem;
 	struct page_end end;
 
-	CHECK(parse_groups("", &groups, &end, &problem));
-	CHECK(parse_groups("2 groups\nend\n", &groups, &end, &problem));
+	CHECK(parse_list("groups", "", &groups, &end, &problem));
+	CHECK(parse_list("groups", "2 groups\nend\n", &groups, &end, &problem));
 	CHECK(strstr(problem.text, "its format is '2'"));
-	CHECK(parse_groups("1 stats\nend\n", &groups, &end, &problem));
-	CHECK(parse_groups("1 groups\n", &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 stats\nend\n", &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\n", &groups, &end, &problem));
 	CHECK(strstr(problem.text, "breaks off"));
-	CHECK(parse_groups("1 groups\nnext\n", &groups, &end, &problem));
-	CHECK(!parse_groups("1 groups\n"
-			    "next 0123456789012345678901234567890123456789012345678901234567890123\nend\n",
-			    &groups, &end, &problem));
+	CHECK(parse_list("groups", "1 groups\nnext\n", &groups, &end, &problem));
+	CHECK(!parse_list("groups", "1 groups\n"
+			  "next 0123456789012345678901234567890123456789012345678901234567890123\nend\n",
+			  &groups, &end, &problem));
 	CHECK(!end.more);
-	CHECK(!parse_groups("1 groups\nnote x\n\nend\n1 nonsense\n", &groups,
-			    &end, &problem));
+	CHECK(!parse_list("groups", "1 groups\nnote x\n\nend\n1 nonsense\n", &groups,
+			  &end, &problem));
 	CHECK(!groups.n);
 	groups_free(&groups);
 }

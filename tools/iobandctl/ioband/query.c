@@ -16,9 +16,6 @@
 #include "ioband/query.h"
 #include "kernel/kmsg.h"
 
-typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
-			   struct problem *problem);
-
 static int report_refusal(const struct ioband_device *device, const char *message, int error)
 {
 	const char *reason = kmsg_reason(-error);
@@ -33,8 +30,8 @@ static int report_refusal(const struct ioband_device *device, const char *messag
 		    device->dm->name, message, reason);
 }
 
-static int read_page(const struct ioband_device *device, const char *message,
-		     page_parser parser, void *list, struct page_end *end)
+static int read_page(const struct ioband_device *device, const char *kind, const char *message,
+		     void *list, struct page_end *end)
 {
 	char *text __free = NULL;
 	struct problem problem;
@@ -44,14 +41,13 @@ static int read_page(const struct ioband_device *device, const char *message,
 	error = mapper_message(device->dm->name, message, &text);
 	if (error)
 		return report_refusal(device, message, error);
-	if (parser(text, list, end, &problem))
+	if (parse_list(kind, text, list, end, &problem))
 		code = fail(EXIT_FORMAT, "cannot understand what device %s answered to '%s': %s",
 			    device->dm->name, message, problem.text);
 	return code;
 }
 
-static int read_list(const struct ioband_device *device, const char *kind,
-		     page_parser parser, void *list)
+static int read_list(const struct ioband_device *device, const char *kind, void *list)
 {
 	struct page_end end = { .more = false };
 	char cursor[IOBAND_CURSOR_SIZE];
@@ -62,7 +58,7 @@ static int read_list(const struct ioband_device *device, const char *kind,
 						 end.more ? end.cursor : "");
 
 		strcpy(cursor, end.cursor);
-		code = read_page(device, message, parser, list, &end);
+		code = read_page(device, kind, message, list, &end);
 		if (code == EXIT_OK && end.more && !strcmp(cursor, end.cursor))
 			code = fail(EXIT_FORMAT,
 				    "device %s answers '%s' with the same page over and over",
@@ -106,7 +102,7 @@ int query_groups(const struct ioband_device *device, struct groups *groups)
 	int code;
 
 	*groups = (struct groups){ .n = 0 };
-	code = read_list(device, "groups", parse_groups, groups);
+	code = read_list(device, "groups", groups);
 	if (groups->n)
 		qsort(groups->v, groups->n, sizeof(*groups->v), by_seq);
 	return code;
@@ -132,7 +128,7 @@ int query_presets(const struct ioband_device *device, struct presets *presets)
 	*presets = (struct presets){ .n = 0 };
 	if (!query_has_presets())
 		return EXIT_OK;
-	return read_list(device, "presets", parse_presets, presets);
+	return read_list(device, "presets", presets);
 }
 
 /*
@@ -144,7 +140,7 @@ int query_stats(const struct ioband_device *device, struct stats *stats)
 	int code;
 
 	*stats = (struct stats){ .n = 0 };
-	code = read_list(device, "stats", parse_stats, stats);
+	code = read_list(device, "stats", stats);
 	if (stats->n)
 		qsort(stats->v, stats->n, sizeof(*stats->v), by_seq);
 	return code;
@@ -159,7 +155,7 @@ int query_latency(const struct ioband_device *device, struct latency *latency)
 	int code;
 
 	*latency = (struct latency){ .n = 0 };
-	code = read_list(device, "latency", parse_latency, latency);
+	code = read_list(device, "latency", latency);
 	if (latency->n)
 		qsort(latency->v, latency->n, sizeof(*latency->v), by_seq);
 	return code;

@@ -278,26 +278,6 @@ static int read_title(struct span *rest, const char *kind, struct problem *probl
 	return 0;
 }
 
-/* Lines of a list begin with a number; other lines come from a newer kernel. */
-static int read_page(const char *text, const char *kind, line_reader reader,
-		     void *list, struct page_end *end, struct problem *problem)
-{
-	struct span rest = span_of(text), line;
-
-	*end = (struct page_end){ .more = false };
-	if (read_title(&rest, kind, problem))
-		return -1;
-	while (span_line(&rest, &line)) {
-		if (line.length && *line.start >= '0' && *line.start <= '9') {
-			if (reader(line, list, problem))
-				return -1;
-		} else if (read_end(line, end)) {
-			return 0;
-		}
-	}
-	return problem_set(problem, "it breaks off before 'end' or 'next'");
-}
-
 static int read_group(struct span line, void *list, struct problem *problem)
 {
 	struct groups *groups = list;
@@ -320,16 +300,6 @@ static int read_group(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/*
- * Read a page of the message "groups".
- * @groups: struct groups, appended to, also before a failure
- * @end: whether there is another page
- */
-int parse_groups(const char *text, void *groups, struct page_end *end, struct problem *problem)
-{
-	return read_page(text, "groups", read_group, groups, end, problem);
-}
-
 static int read_preset(struct span line, void *list, struct problem *problem)
 {
 	struct presets *presets = list;
@@ -349,16 +319,6 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 	    read_name(&line, "tree", preset->tree, sizeof(preset->tree), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
-}
-
-/*
- * Read a page of the message "presets".
- * @presets: struct presets, appended to, also before a failure
- * @end: whether there is another page
- */
-int parse_presets(const char *text, void *presets, struct page_end *end, struct problem *problem)
-{
-	return read_page(text, "presets", read_preset, presets, end, problem);
 }
 
 static struct group_stats *append_stats(struct stats *stats)
@@ -393,16 +353,6 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 	    read_name(&line, "group", group->name, sizeof(group->name), problem))
 		return -1;
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
-}
-
-/*
- * Read a page of the message "stats".
- * @stats: struct stats, appended to, also before a failure
- * @end: whether there is another page
- */
-int parse_stats(const char *text, void *stats, struct page_end *end, struct problem *problem)
-{
-	return read_page(text, "stats", read_stats, stats, end, problem);
 }
 
 static struct group_latency *append_latency(struct latency *latency)
@@ -441,14 +391,42 @@ static int read_latency(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
+static const struct {
+	const char *kind;
+	line_reader read;
+} lists[] = {
+	{ "groups", read_group },
+	{ "presets", read_preset },
+	{ "stats", read_stats },
+	{ "latency", read_latency },
+};
+
 /*
- * Read a page of the message "latency".
- * @latency: struct latency, appended to, also before a failure
+ * Read a page of a list.  Its lines begin with a number; other lines come from a newer kernel.
+ * @kind: groups, presets, stats or latency, which is the message that asks for it
+ * @list: the struct of that name, appended to, also before a failure
  * @end: whether there is another page
  */
-int parse_latency(const char *text, void *latency, struct page_end *end, struct problem *problem)
+int parse_list(const char *kind, const char *text, void *list, struct page_end *end,
+	       struct problem *problem)
 {
-	return read_page(text, "latency", read_latency, latency, end, problem);
+	struct span rest = span_of(text), line;
+	size_t i = 0;
+
+	while (strcmp(lists[i].kind, kind))
+		i++;
+	*end = (struct page_end){ .more = false };
+	if (read_title(&rest, kind, problem))
+		return -1;
+	while (span_line(&rest, &line)) {
+		if (line.length && *line.start >= '0' && *line.start <= '9') {
+			if (lists[i].read(line, list, problem))
+				return -1;
+		} else if (read_end(line, end)) {
+			return 0;
+		}
+	}
+	return problem_set(problem, "it breaks off before 'end' or 'next'");
 }
 
 static int read_saved(struct span line, struct saved_weight *saved, struct problem *problem)

@@ -177,10 +177,8 @@ struct saved_weights {
 
 int parse_table(const char *text, struct ioband_table *table, struct problem *problem);
 int parse_status(const char *text, struct ioband_status *status, struct problem *problem);
-int parse_groups(const char *text, void *groups, struct page_end *end, struct problem *problem);
-int parse_presets(const char *text, void *presets, struct page_end *end, struct problem *problem);
-int parse_stats(const char *text, void *stats, struct page_end *end, struct problem *problem);
-int parse_latency(const char *text, void *latency, struct page_end *end, struct problem *problem);
+int parse_list(const char *kind, const char *text, void *list, struct page_end *end,
+	       struct problem *problem);
 int parse_saved_weights(const char *text, struct saved_weights *weights, struct problem *problem);
 bool parse_pool_name(const char *text);
 bool parse_has_path(const char *status);

@@ -112,7 +112,7 @@ void past_free(struct past *past)
 }
 
 /* Check whether a section has the present value of a setting. */
-bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now)
+static bool says(const struct conf_section *section, int setting, const struct ioband_preset *now)
 {
 	const char *text = section ? conf_text(section, conf_group_keys[setting]) : NULL;
 	struct bounds bounds;
@@ -133,9 +133,9 @@ bool past_asked_path(const struct past *past, const char *pool, const char *devi
 		     const char *path, int setting, const struct ioband_preset *now)
 {
 	for (size_t i = 0; i < past->n; i++) {
-		if (past_says(conf_setting_of(&past->v[i], conf_group_keys[setting], path,
-					      pool, device),
-			      setting, now))
+		if (says(conf_setting_of(&past->v[i], conf_group_keys[setting], path,
+					 pool, device),
+			 setting, now))
 			return true;
 	}
 	return false;
@@ -151,7 +151,7 @@ static bool asked_in(const struct conf *conf, const char *pool, const char *grou
 		if (section->kind == CONF_GROUP && !conf_is_cgroup(section) &&
 		    (!its || !strcmp(its, pool)) &&
 		    group_is(conf_group(section), group) &&
-		    past_says(section, setting, now))
+		    says(section, setting, now))
 			return true;
 	}
 	return false;
@@ -216,7 +216,7 @@ bool past_asked_own(const struct past *past, const char *name, int setting,
 	for (size_t i = 0; i < past->devices.n; i++) {
 		const struct conf_section *section = &past->devices.v[i];
 
-		if (is_about(section, name) && past_says(section, setting, now))
+		if (is_about(section, name) && says(section, setting, now))
 			return true;
 	}
 	return false;

@@ -21,7 +21,6 @@ struct past {
 void past_load(struct past *past);
 void past_add(struct past *past, struct conf *conf);
 void past_free(struct past *past);
-bool past_says(const struct conf_section *section, int setting, const struct ioband_preset *now);
 bool past_asked_path(const struct past *past, const char *pool, const char *device,
 		     const char *path, int setting, const struct ioband_preset *now);
 bool past_asked_other(const struct past *past, const char *pool, const char *group, int setting,

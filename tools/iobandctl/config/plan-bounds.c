@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Planning and making changes of maxima, minima and latency targets. */
+/* Planning changes of maxima, minima and latency targets. */
 #include "config/plan.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
@@ -40,8 +40,7 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 struct change *plan_no_bound(struct plan *plan, const struct future *future,
 			     enum bound bound, const struct bounds *now)
 {
-	const struct conf_place everywhere = { .line = 0 };
-	struct change *change = plan_add(plan, CHANGE_BOUND, future, &everywhere);
+	struct change *change = plan_add(plan, CHANGE_BOUND, future, NULL);
 
 	change->bound = bound;
 	change->from = bound_text(now, bound);
@@ -85,17 +84,16 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 {
 	const struct ioband_device *device = future->now;
 	struct groups groups __cleanup(groups_free) = { .n = 0 };
+	const struct ioband_group *own;
 	int code;
 
 	*bounds = bounds_none;
 	if (!device || (future->moved && !ioband_has_group(device)))
 		return EXIT_OK;
 	code = query_groups(device, &groups);
-	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (tree_is_device(&groups.v[i]) &&
-		    tree_owner(plan->devices, &groups, &groups.v[i]) == device)
-			*bounds = groups.v[i].bounds;
-	}
+	own = tree_own(plan->devices, &groups, device);
+	if (own)
+		*bounds = own->bounds;
 	return code;
 }
 
@@ -151,19 +149,4 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 	if (code == EXIT_OK)
 		change_own(plan, future, section, &now, &rest);
 	return code;
-}
-
-/*
- * Set a bound of a group.
- * @to: the new value, as from bound_text()
- */
-int plan_run_bound(const struct change *change, const struct ioband_device *speaker, const char *to)
-{
-	struct problem problem;
-	struct bounds bounds;
-	unsigned int given;
-
-	if (bound_read(to, change->bound, &bounds, &given, &problem))
-		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_bound(speaker, change->message, change->bound, &bounds, RATES_ALL);
 }

@@ -54,13 +54,12 @@ static const struct bounds *bounds_of(const struct ioband_group *group)
 static struct change *want_none(struct trees *trees, const struct tree *tree,
 				int setting, const struct ioband_preset *now)
 {
-	const struct conf_place everywhere = { .line = 0 };
 	struct change *change;
 
 	if (setting != GROUP_WEIGHT)
 		return plan_no_bound(trees->plan, tree->speaker,
 				     setting - GROUP_BOUNDS, &now->bounds);
-	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker, &everywhere);
+	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker, NULL);
 	change->from = weight_text(now->weight);
 	change->to = weight_text(0);
 	return change;

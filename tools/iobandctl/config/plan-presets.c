@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Planning and making changes of presets of cgroups that sections name by path. */
+/* Planning changes of presets of cgroups that sections name by path. */
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "ioband/query.h"
@@ -32,7 +32,6 @@ static int check(const struct planner *planner, const char *path)
 
 static int add_change(const struct preset_change *preset, void *data)
 {
-	const struct conf_place everywhere = { .line = 0 };
 	struct planner *planner = data;
 	bool is_weight = preset->setting == GROUP_WEIGHT;
 	int code = preset->place ? check(planner, preset->path) : EXIT_OK;
@@ -40,8 +39,7 @@ static int add_change(const struct preset_change *preset, void *data)
 
 	if (code != EXIT_OK)
 		return code;
-	change = plan_add(planner->plan, CHANGE_PRESET, planner->speaker,
-			  preset->place ? preset->place : &everywhere);
+	change = plan_add(planner->plan, CHANGE_PRESET, planner->speaker, preset->place);
 	change->bound = is_weight ? BOUNDS : preset->setting - GROUP_BOUNDS;
 	change->tree = planner->tree.owner ? xstrdup(planner->tree.owner) : NULL;
 	change->group = xstrdup(preset->path);
@@ -87,19 +85,4 @@ void plan_say_untold(const struct plan *plan)
 		presets_say_obstacle(plan->conf, presets_obstacle(NULL));
 		return;
 	}
-}
-
-/* Change a preset. */
-int plan_run_preset(const struct change *change,
-		    const struct ioband_device *speaker, const char *to)
-{
-	struct problem problem;
-	struct bounds bounds;
-	unsigned int given;
-
-	if (change->bound == BOUNDS)
-		return query_preset_weight(speaker, change->group, weight_of(to));
-	if (bound_read(to, change->bound, &bounds, &given, &problem))
-		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_preset_bound(speaker, change->group, change->bound, &bounds);
 }

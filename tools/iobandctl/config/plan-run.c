@@ -54,6 +54,23 @@ static int move_to(const char *name, const char *pool)
 	return code;
 }
 
+/* Change a bound of a group, or a preset. */
+static int run_bound(const struct change *change, const struct ioband_device *speaker,
+		     const char *to)
+{
+	struct problem problem;
+	struct bounds bounds;
+	unsigned int given;
+
+	if (change->bound == BOUNDS)
+		return query_preset_weight(speaker, change->group, weight_of(to));
+	if (bound_read(to, change->bound, &bounds, &given, &problem))
+		return fail(EXIT_FAILED, "%s", problem.text);
+	if (change->kind == CHANGE_PRESET)
+		return query_preset_bound(speaker, change->group, change->bound, &bounds);
+	return query_bound(speaker, change->message, change->bound, &bounds, RATES_ALL);
+}
+
 /* Make a change, or with @undo the opposite. */
 static int run_change(const struct change *change, bool undo)
 {
@@ -74,9 +91,8 @@ static int run_change(const struct change *change, bool undo)
 	case CHANGE_WEIGHT:
 		return query_weight(&speaker, change->message, weight_of(to));
 	case CHANGE_BOUND:
-		return plan_run_bound(change, &speaker, to);
 	case CHANGE_PRESET:
-		return plan_run_preset(change, &speaker, to);
+		return run_bound(change, &speaker, to);
 	}
 	return EXIT_FAILED;
 }

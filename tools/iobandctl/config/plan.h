@@ -141,8 +141,6 @@ int plan_check_bounds(const struct plan *plan, const struct conf_section *const 
 		      const struct bounds *now, const char *group);
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section);
-int plan_run_bound(const struct change *change,
-		   const struct ioband_device *speaker, const char *to);
 
 /* plan-undo.c */
 int plan_keep(struct change *change);
@@ -153,8 +151,6 @@ int plan_carry(const struct change *change);
 int plan_presets(struct plan *plan, const struct future *speaker, const struct future *asked,
 		 const struct future *owner, struct preset_counts *counts);
 void plan_say_untold(const struct plan *plan);
-int plan_run_preset(const struct change *change,
-		    const struct ioband_device *speaker, const char *to);
 
 /* plan-groups.c */
 int plan_groups(struct plan *plan);

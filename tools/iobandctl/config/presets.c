@@ -44,6 +44,17 @@ void presets_tree(struct preset_tree *tree, const char *pool, const struct ioban
 			 owner->dm->major, owner->dm->minor);
 }
 
+/* The preset of a path in a tree, or NULL. */
+const struct ioband_preset *presets_find(const struct presets *presets,
+					 const struct preset_tree *tree, const char *path)
+{
+	for (size_t i = 0; i < presets->n; i++) {
+		if (!strcmp(presets->v[i].tree, tree->name) && !strcmp(presets->v[i].path, path))
+			return &presets->v[i];
+	}
+	return NULL;
+}
+
 enum { OLDER, UNMOUNTED, PARTIAL };
 
 static const char *const obstacles[] = {

@@ -47,6 +47,8 @@ typedef int (*preset_visit)(const struct preset_change *change, void *data);
 
 const char *presets_obstacle(const struct hierarchy *hierarchy);
 void presets_say_obstacle(const struct conf *conf, const char *obstacle);
+const struct ioband_preset *presets_find(const struct presets *presets,
+					 const struct preset_tree *tree, const char *path);
 void presets_tree(struct preset_tree *tree, const char *pool, const struct ioband_device *owner);
 bool presets_are_same(const struct ioband_preset *a, const struct ioband_preset *b, int setting);
 int presets_phase(const struct ioband_preset *now, const struct ioband_preset *wanted, int setting);

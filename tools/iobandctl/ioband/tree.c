@@ -86,6 +86,18 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 	return group ? device_named(devices, group->name) : NULL;
 }
 
+/* The own group of a device; NULL if it has had neither I/O nor settings. */
+const struct ioband_group *tree_own(const struct ioband_devices *devices,
+				    const struct groups *groups, const struct ioband_device *device)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		if (tree_is_device(&groups->v[i]) &&
+		    tree_owner(devices, groups, &groups->v[i]) == device)
+			return &groups->v[i];
+	}
+	return NULL;
+}
+
 /* Check whether a group is another or one of its descendants. */
 bool tree_is_below(const struct groups *groups, const struct ioband_group *group,
 		   const struct ioband_group *top)

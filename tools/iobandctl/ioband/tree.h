@@ -16,6 +16,9 @@ bool tree_lasts(const struct ioband_group *group);
 const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 				       const struct groups *groups,
 				       const struct ioband_group *group);
+const struct ioband_group *tree_own(const struct ioband_devices *devices,
+				    const struct groups *groups,
+				    const struct ioband_device *device);
 bool tree_is_below(const struct groups *groups, const struct ioband_group *group,
 		   const struct ioband_group *top);
 bool tree_has(const struct ioband_devices *devices, const struct groups *groups,

@@ -42,19 +42,19 @@ static void dump_device(const struct ioband_devices *devices, const struct ioban
 {
 	char *below __free = device_lasting_name(device->table.device[0], device->table.device[1]);
 	const struct ioband_table *table = &device->table;
+	const struct ioband_group *own;
 
 	print_line("%s", "");
 	print_line("[device %s]", device->dm->name);
 	print_line("device = %s", below);
 	print_line("pool = %s", table->pool);
 	print_line("mode = %s", table->mode);
-	if (ioband_has_group(device))
-		dump_weight(table->weight);
-	for (size_t i = 0; ioband_has_group(device) && i < groups->n; i++) {
-		if (tree_is_device(&groups->v[i]) &&
-		    tree_owner(devices, groups, &groups->v[i]) == device)
-			dump_bounds(&groups->v[i].bounds);
-	}
+	if (!ioband_has_group(device))
+		return;
+	dump_weight(table->weight);
+	own = tree_own(devices, groups, device);
+	if (own)
+		dump_bounds(&own->bounds);
 }
 
 /* An inserted device has no section: with one, 'apply' would wrap a device. */
@@ -120,13 +120,7 @@ preset_of(const struct found *found, const struct ioband_group *group,
 	struct preset_tree tree;
 
 	presets_tree(&tree, found->speaker->table.pool, owner);
-	for (size_t i = 0; group->path && i < found->presets.n; i++) {
-		const struct ioband_preset *preset = &found->presets.v[i];
-
-		if (!strcmp(preset->tree, tree.name) && !strcmp(preset->path, group->path))
-			return preset;
-	}
-	return NULL;
+	return group->path ? presets_find(&found->presets, &tree, group->path) : NULL;
 }
 
 /*

@@ -254,6 +254,7 @@ static void add_wish(const struct wish *wish, struct ioband_preset *to)
 static int read_preset(struct place *place)
 {
 	const struct ioband_device *device = place->device;
+	const struct ioband_preset *preset;
 	struct preset_tree tree;
 	struct presets presets __cleanup(presets_free) = { .n = 0 };
 	int code;
@@ -262,11 +263,8 @@ static int read_preset(struct place *place)
 		return EXIT_OK;
 	presets_tree(&tree, device->table.pool, ioband_has_trees(device) ? device : NULL);
 	code = query_presets(device, &presets);
-	for (size_t i = 0; i < presets.n; i++) {
-		const struct ioband_preset *preset = &presets.v[i];
-
-		if (strcmp(preset->tree, tree.name) || strcmp(preset->path, place->group.path))
-			continue;
+	preset = presets_find(&presets, &tree, place->group.path);
+	if (preset) {
 		place->from.weight = preset->weight;
 		place->from.bounds = preset->bounds;
 	}

@@ -266,7 +266,8 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	 * of the open state.
 	 */
 	if (pool->core.late || pool->core.min_tries || reduced || lone || pool->was_lone ||
-	    pool->stall.silent_ns > pool->sampled_ns || ioband_overhead_is_measured(&pool->overhead) ||
+	    pool->stall.silent_ns > pool->sampled_ns ||
+	    ioband_overhead_is_measured(&pool->overhead) ||
 	    (pool->lost.inflight && !pool->sample.ios))
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))

@@ -109,7 +109,7 @@ struct ioband_pool {
 	u32 peak_ios;			/* most bios in flight since the last tick */
 	struct list_head gather_cpus;	/* rings of CPUs that may gather completions (gather.c) */
 	unsigned int nr_gather_cpus;	/* of them, as far as they count for @quantum */
-	u32 idle_ios;			/* completions since the last tick that came to an idle CPU */
+	u32 idle_ios;		/* completions since the last tick that came to an idle CPU */
 	u32 busy_ticks;		/* in a row with few of these; up to IOBAND_OVERHEAD_TICKS */
 	struct ioband_overhead overhead;
 	u64 work;			/* completed in scans so far, for @overhead */
@@ -120,7 +120,7 @@ struct ioband_pool {
 
 	/* gathered completions */
 	struct ioband_ring __percpu *rings ____cacheline_aligned_in_smp;
-	u32 quantum;		/* completions that a busy CPU passes at once; written under @lock */
+	u32 quantum;	/* completions that a busy CPU passes at once; written under @lock */
 	u32 burst;	/* the same within an interrupt, at the end of which it passes fewer */
 
 	/* held by walks over @active that drop @lock, before it; protects @targets */

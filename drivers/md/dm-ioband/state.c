@@ -3,10 +3,10 @@
  * dm-ioband: the two states of a pool.
  *
  * In the open state no bio has to be queued: one group is active, or all groups together do not
- * fill the device, or the CPUs limit them (sched/overhead.h).  A bio finds its group, sees that the group is
- * open, is counted on its CPU, and is dispatched.  It takes no lock, and writes no cache line that
- * another CPU writes.  In the shared state groups compete.  Every bio passes the scheduler under
- * the pool's lock, and may be queued in its group.
+ * fill the device, or the CPUs limit them (sched/overhead.h).  A bio finds its group, sees that the
+ * group is open, is counted on its CPU, and is dispatched.  It takes no lock, and writes no cache
+ * line that another CPU writes.  In the shared state groups compete.  Every bio passes the
+ * scheduler under the pool's lock, and may be queued in its group.
  *
  * A pool with slices has no open state.  A lone group's I/O at a disk that seeks, and in its write
  * cache, would delay the next group, and no group would be charged for it.  The cost of the lock
@@ -21,9 +21,10 @@
  * or has a minimum or a latency target.  Then the pool is open for a few seconds, after which the
  * load may have changed.  It returns to the shared state earlier if more than half of the limit is
  * in flight (the pool's tick checks), or if a group discards.  If the CPUs limit the groups, the
- * throughput decides instead.  Bios without data pass the scheduler in the open state too (split.c).  Service in the open state is not charged, as no
- * other group wanted it.  Bios of the open state that are in flight when groups begin to compete
- * count from then on, see ioband_state_apply().
+ * throughput decides instead.  Bios without data pass the scheduler in the open state too
+ * (split.c).  Service in the open state is not charged, as no other group wanted it.  Bios of the
+ * open state that are in flight when groups begin to compete count from then on, see
+ * ioband_state_apply().
  */
 #include "state.h"
 

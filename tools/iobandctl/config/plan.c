@@ -8,7 +8,7 @@
 /*
  * Add a change.
  * @future: the device that is made, or receives the message
- * @place: the place in the configuration that requests it; NULL for what it asks no more
+ * @place: the place in the configuration that requests it; NULL if it requests it no more
  * Return: the change, for the caller to fill in; valid until the next plan_add().
  */
 struct change *plan_add(struct plan *plan, enum change_kind kind, const struct future *future,

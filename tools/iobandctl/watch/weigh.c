@@ -132,7 +132,7 @@ void asked_read_class(struct asked *asked, const char *text)
 		asked->weight = IOBAND_WEIGHT_IDLE;
 }
 
-/* A key in io.latency or io.max, and what it asks for. */
+/* A key in io.latency or io.max, and the kind of request. */
 static const struct {
 	const char *key;
 	enum asked_kind kind;

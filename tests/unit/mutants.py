@@ -242,8 +242,8 @@ TREE = [
     ),
     Mutant(
         "idle-ones-live",
-        "if (!live)\n		rb_dequeue(",
-        "if (!live)\n		;\n	else if (false)\n		rb_dequeue(",
+        "if (!live)\n		tree_dequeue(",
+        "if (!live)\n		;\n	else if (false)\n		tree_dequeue(",
     ),
     Mutant("graces-out-of-order", "grace_until_ns <\n", "grace_until_ns >\n"),
     Mutant(
@@ -741,7 +741,7 @@ MIN = [
     Mutant("own-is-another", "ent->min == minimum && leaf", "false && leaf"),
     Mutant(
         "taken-away-and-due",
-        "	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);\n	core->nr",
+        "	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);\n	core->nr",
         "	core->nr",
     ),
     Mutant("taken-away-and-kept", "core->min_ent && core->min == minimum", "false"),
@@ -912,7 +912,7 @@ MAX = [
     ),
     Mutant(
         "gone-and-queued",
-        "	rb_dequeue(&maximum->rb, &core->blocked);\n	if (maximum->blocked)",
+        "	tree_dequeue(&maximum->rb, &core->blocked);\n	if (maximum->blocked)",
         "	if (maximum->blocked)",
     ),
 ]

@@ -169,7 +169,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		if (note && !list_empty(&group->active))
 			note_progress(group, moved || progress.inflight ||
 				      ioband_group_held_ios(group), now_ns);
-		if (group->seen_work != U64_MAX) {
+		if (group->seen_work <= progress.work) {
 			group->works[pool->state] += progress.work - group->seen_work;
 			sum->work += progress.work - group->seen_work;
 		}
@@ -262,8 +262,8 @@ static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 	ioband_lone_tick(&pool->lone, &pool->sample, pool->nr_active > 1, now_ns);
 	/*
 	 * Discard the sample if the limit had no effect (@late), was reduced or that of a lone
-	 * group, or if a device has been silent.  No trial lasts as long as a discard, or during one
-	 * of the open state.
+	 * group, or if a device has been silent.  No trial lasts as long as a discard, or during
+	 * one of the open state.
 	 */
 	if (pool->core.late || pool->core.min_tries || reduced || lone || pool->was_lone ||
 	    pool->stall.silent_ns > pool->sampled_ns ||
@@ -311,6 +311,16 @@ static bool is_calm(struct ioband_pool *pool, u64 now_ns)
 }
 
 /*
+ * May the pool be open?  Not while a device is silent, or a policy below delays: all bios would be
+ * dispatched.  Nor while a task owes.  Under the pool's lock.
+ */
+static bool may_open(const struct ioband_pool *pool, u64 now_ns)
+{
+	return !pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
+	       !pool->core.below.apart && now_ns > pool->owed_ns + IOBAND_OWED_NS;
+}
+
+/*
  * The part of the throughput, in 1024ths, that is of other groups in one of the two states.  Under
  * the pool's lock.
  */
@@ -341,7 +351,7 @@ static bool is_overhead_high(struct ioband_pool *pool, const struct ioband_progr
 		.inflight_ios = sum->inflight,
 		.shared = pool->state == IOBAND_SHARED,
 		.possible = pool->nr_active > 1 && pool->nr_active <= IOBAND_SCAN_GROUPS &&
-			    ioband_pool_finds_depth(pool) &&
+			    ioband_pool_finds_depth(pool) && may_open(pool, now_ns) &&
 			    !ioband_core_has_guarantees(&pool->core) &&
 			    list_empty(&pool->discarders) &&
 			    !ioband_discard_is_recent(&pool->lost, now_ns),
@@ -386,7 +396,8 @@ static void tick_shared(struct ioband_pool *pool)
 		spin_unlock_irq(&pool->lock);
 		scan_open(pool, false, &sum);
 		spin_lock_irq(&pool->lock);
-		note_open(pool, sum.open, ktime_get_ns());
+		if (reduced)
+			note_open(pool, sum.open, ktime_get_ns());
 	}
 	ioband_gather_tick(pool, ktime_get_ns());
 	scan_shared(pool);
@@ -398,13 +409,7 @@ static void tick_shared(struct ioband_pool *pool)
 	tick_depth(pool, reduced, now_ns);
 	ioband_below_look(&pool->core, now_ns);		/* at the limit from now on */
 	high = is_overhead_high(pool, &sum, reduced, now_ns);
-	/*
-	 * Not while a device is silent, or a policy below delays: all bios would be dispatched.
-	 * Nor while a task owes.
-	 */
-	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) && !pool->core.below.apart &&
-	    now_ns > pool->owed_ns + IOBAND_OWED_NS &&
-	    (is_alone(pool, now_ns) || is_calm(pool, now_ns) || high)) {
+	if (may_open(pool, now_ns) && (is_alone(pool, now_ns) || is_calm(pool, now_ns) || high)) {
 		ioband_depth_stop(&pool->depth);
 		ioband_state_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -427,6 +432,7 @@ static void tick_open(struct ioband_pool *pool)
 	scan_open(pool, true, &sum);
 	spin_lock_irq(&pool->lock);
 	now_ns = ktime_get_ns();
+	ioband_gather_pass(pool, now_ns);	/* of the last shared state */
 	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* queued by a maximum */
 	high = is_overhead_high(pool, &sum, false, now_ns);
 	/*
@@ -919,6 +925,7 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
 	if (given(settings, IOBAND_KEY_WEIGHT) && member->scope.group)
 		ioband_group_set_weight(member->scope.group, settings->weight);
 	adopt_shared_settings(pool, settings);
+	ioband_overhead_forget(&pool->overhead);
 	ioband_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 }

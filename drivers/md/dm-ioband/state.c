@@ -208,7 +208,7 @@ void ioband_state_activate(struct ioband_group *group)
 	    (pool->nr_active > 1 &&
 	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
 	      !(ioband_depth_is_settled(&pool->depth) ||
-		ioband_overhead_is_found(&pool->overhead, ktime_get_ns())) ||
+		ioband_overhead_opens(&pool->overhead, ktime_get_ns())) ||
 	      ioband_discard_is_recent(&pool->lost, ktime_get_ns()))))
 		ioband_state_share(pool);
 	else

@@ -420,15 +420,16 @@ static void add_inflight(int inflight[IOBAND_NR_OPS], const struct ioband_stats 
 /* Sum of the pins; exact only once no task can raise it. */
 static int stats_pins(const struct ioband_stats *stats)
 {
+	int inflight[IOBAND_NR_OPS] = {};
 	int cpu, pins = 0;
 
-	for_each_possible_cpu(cpu) {
-		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
-
-		pins += READ_ONCE(part->users);
-		for (int op = 0; op < IOBAND_NR_OPS; op++)
-			pins += READ_ONCE(part->inflight[op]) + READ_ONCE(part->open[op]);
-	}
+	add_inflight(inflight, stats);
+	for (int op = 0; op < IOBAND_NR_OPS; op++)
+		pins += inflight[op];
+	/* A task pins for itself before the pins of its bios end (ioband_dispatch_take()). */
+	smp_rmb();
+	for_each_possible_cpu(cpu)
+		pins += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->users);
 	/* Pairs with those of ioband_stats_unpin*(): at zero all accesses are done. */
 	smp_mb();
 	return pins;

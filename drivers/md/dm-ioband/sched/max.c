@@ -92,7 +92,7 @@ static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64
 		maximum->held_until_ns[dir] = dir_until_ns;
 		until_ns = min(until_ns, dir_until_ns);
 	}
-	rb_dequeue(&maximum->rb, &core->blocked);
+	tree_dequeue(&maximum->rb, &core->blocked);
 	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);
 	if (blocked != maximum->blocked) {
 		if (!core->root.ent.waiting)
@@ -236,7 +236,7 @@ void ioband_max_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!maximum)
 		return;
-	rb_dequeue(&maximum->rb, &core->blocked);
+	tree_dequeue(&maximum->rb, &core->blocked);
 	if (maximum->blocked)
 		ioband_tree_block(core, ent, 0);
 	ent->max = NULL;

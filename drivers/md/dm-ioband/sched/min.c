@@ -239,7 +239,7 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 		due_ns = min_wanted_ns(minimum, U64_MAX);
 	if (due_ns == minimum->due_ns && queued == minimum->queued)
 		return;
-	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);
+	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);
 	minimum->due_ns = due_ns;
 	minimum->queued = queued;
 	if (due_ns != U64_MAX)
@@ -627,11 +627,10 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!minimum)
 		return;
-	rb_dequeue(&minimum->rb, &core->minima[minimum->queued]);
+	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);
 	core->nr_minima--;
 	core->min_tries -= minimum->tries;
 	if (core->min_ent && core->min == minimum)
 		core_pick_by_weight(core);
 	ent->min = NULL;
 }
-

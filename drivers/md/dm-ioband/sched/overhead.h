@@ -29,6 +29,8 @@
  * to that of the shared state, twice as many bios are in flight, or groups have other parts of the
  * throughput.  A trial without success is repeated after IOBAND_OVERHEAD_REST_NS, and later each
  * time.
+ *
+ * A thread that completes bios never seems idle, so for such a device only the throughput decides.
  */
 #ifndef DM_IOBAND_OVERHEAD_H
 #define DM_IOBAND_OVERHEAD_H
@@ -44,10 +46,11 @@
 
 /*
  * The part of the throughput, in 1024ths, that may be of other groups than in the shared state: in
- * the trial, and later, when it is measured more often.
+ * the trial, and later, when it is measured more often.  Two tasks that share a CPU have slices of
+ * it of some milliseconds, so their parts of a phase differ by chance.
  */
-#define IOBAND_OVERHEAD_MOVED	(1024 / 16)
-#define IOBAND_OVERHEAD_MOVED_LATER	(1024 / 8)
+#define IOBAND_OVERHEAD_MOVED	(1024 / 8)
+#define IOBAND_OVERHEAD_MOVED_LATER	(1024 / 5)
 
 /* Length of a phase of a trial; the open one has two, as each measurement later. */
 #define IOBAND_OVERHEAD_NS	(40 * NSEC_PER_MSEC)
@@ -153,8 +156,7 @@ static inline bool ioband_overhead_measure(struct ioband_overhead *overhead,
 	if (took_ns < ns)
 		return false;
 	*rate = ioband_mul_div(look->work - overhead->from_work, NSEC_PER_SEC, took_ns);
-	overhead->from_ns = look->now_ns;
-	overhead->from_work = look->work;
+	overhead->ready = false;
 	return true;
 }
 
@@ -187,13 +189,22 @@ static inline void ioband_overhead_check(struct ioband_overhead *overhead,
 
 	overhead->ready &= look->possible && !look->shared;
 	measured = ioband_overhead_measure(overhead, look, 2 * IOBAND_OVERHEAD_NS, &rate);
-	if (rate <= overhead->shared_rate || (look->possible && look->inflight_ios > most_ios)) {
+	if (rate <= overhead->shared_rate || (look->possible && look->inflight_ios > most_ios) ||
+	    (measured && look->moved > IOBAND_OVERHEAD_MOVED_LATER))
 		ioband_overhead_rest(overhead, look->now_ns);
-	} else if (look->now_ns >= overhead->until_ns ||
-		   (measured && look->moved > IOBAND_OVERHEAD_MOVED_LATER)) {
-		overhead->until_ns = look->now_ns;	/* the next trial may begin */
+	else if (look->now_ns >= overhead->until_ns)	/* the next trial may begin */
 		ioband_overhead_begin_phase(overhead, IOBAND_OVERHEAD_NONE);
-	}
+}
+
+/**
+ * ioband_overhead_is_measured() - does a trial compare the two states
+ * @overhead: state
+ *
+ * Return: true if so: the search for the limit stops.
+ */
+static inline bool ioband_overhead_is_measured(const struct ioband_overhead *overhead)
+{
+	return overhead->phase != IOBAND_OVERHEAD_NONE && overhead->phase != IOBAND_OVERHEAD_FOUND;
 }
 
 /**
@@ -220,8 +231,8 @@ static inline bool ioband_overhead_tick(struct ioband_overhead *overhead,
 	const bool other = look->shared == (overhead->phase == IOBAND_OVERHEAD_OPEN);
 	u64 rate;
 
-	if (overhead->phase != IOBAND_OVERHEAD_FOUND && (!look->possible || other))
-		ioband_overhead_begin_phase(overhead, IOBAND_OVERHEAD_NONE);
+	if (ioband_overhead_is_measured(overhead) && (!look->possible || other))
+		ioband_overhead_rest(overhead, look->now_ns);
 	switch (overhead->phase) {
 	case IOBAND_OVERHEAD_NONE:
 		if (look->possible && look->shared && look->busy &&
@@ -272,26 +283,16 @@ static inline bool ioband_overhead_begins(const struct ioband_overhead *overhead
 }
 
 /**
- * ioband_overhead_is_measured() - does a trial compare the two states
- * @overhead: state
- *
- * Return: true if so: the search for the limit stops.
- */
-static inline bool ioband_overhead_is_measured(const struct ioband_overhead *overhead)
-{
-	return overhead->phase != IOBAND_OVERHEAD_NONE && overhead->phase != IOBAND_OVERHEAD_FOUND;
-}
-
-/**
- * ioband_overhead_is_found() - is the open state known to be faster
+ * ioband_overhead_opens() - may several groups be open until the next tick
  * @overhead: state
  * @now_ns: time
  *
- * Return: true if so, since a few seconds at most.
+ * Return: true in the open phase of a trial, and for some seconds after one with success.
  */
-static inline bool ioband_overhead_is_found(const struct ioband_overhead *overhead, u64 now_ns)
+static inline bool ioband_overhead_opens(const struct ioband_overhead *overhead, u64 now_ns)
 {
-	return overhead->phase == IOBAND_OVERHEAD_FOUND && now_ns < overhead->until_ns;
+	return overhead->phase == IOBAND_OVERHEAD_OPEN ||
+	       (overhead->phase == IOBAND_OVERHEAD_FOUND && now_ns < overhead->until_ns);
 }
 
 #endif /* DM_IOBAND_OVERHEAD_H */

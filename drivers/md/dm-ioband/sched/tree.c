@@ -137,7 +137,7 @@ static void ent_update_live(struct ioband_ent *ent)
 	const bool live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));
 
 	if (!live)
-		rb_dequeue(&ent->rb, &ent->parent->live);
+		tree_dequeue(&ent->rb, &ent->parent->live);
 	else if (!ent_is_live(ent))
 		ent_insert(ent);
 }
@@ -332,7 +332,7 @@ void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u3
 	if (idle)
 		weight = IOBAND_WEIGHT_DEFAULT;
 	live = ent_is_live(ent);
-	rb_dequeue(&ent->rb, &ent->parent->live);
+	tree_dequeue(&ent->rb, &ent->parent->live);
 	lead = ent->vtime - ent->parent->vnow;
 	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
 	ent->advance = div_u64(ent->advance * ent->weight, weight);
@@ -380,7 +380,7 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (anticipated > 0)
 		rb_add_cached(&leaf->grace, &core->anticipated, grace_less);
 	else if (anticipated < 0)
-		rb_dequeue(&leaf->grace, &core->anticipated);
+		tree_dequeue(&leaf->grace, &core->anticipated);
 	if (unlikely(core->nr_idlers))
 		core->hooks->idle_changed(core, &leaf->ent);
 }

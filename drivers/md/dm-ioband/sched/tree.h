@@ -101,7 +101,7 @@ static inline u64 ent_bypass_vtime(const struct ioband_ent *ent)
 }
 
 /* Take a node out of its tree, if it is in one. */
-static inline void rb_dequeue(struct rb_node *rb, struct rb_root_cached *root)
+static inline void tree_dequeue(struct rb_node *rb, struct rb_root_cached *root)
 {
 	if (RB_EMPTY_NODE(rb))
 		return;

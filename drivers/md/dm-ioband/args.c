@@ -199,10 +199,7 @@ static bool pool_name_is_valid(const char *name)
 	return i >= 1 && i <= IOBAND_POOL_NAME_MAX && name[0] != '-';
 }
 
-/*
- * Parse the words of a table line after "ioband".  The result points into @argv.  Return: 0, or
- * -EINVAL and a sentence in @error.
- */
+/* Parse the words after "ioband".  @table points into @argv.  Return: 0, or -EINVAL with @error. */
 int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv,
 		      struct ioband_error *error)
 {

@@ -34,10 +34,7 @@ bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio
 	       !(bio->bi_opf & REQ_FUA) && bdev_write_cache(target->dev->bdev);
 }
 
-/*
- * Flush the devices that were written to, under the pool's lock.  Return: false if there is none;
- * the core has been told.
- */
+/* Flush the dirty devices, under the pool's lock; false if there are none, as the core is told. */
 bool ioband_flush_start(struct ioband_pool *pool)
 {
 	struct ioband_target *target, *next;
@@ -58,10 +55,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 	return pool->flushes;
 }
 
-/*
- * Abandon the present flushes, under the pool's lock.  A device that does not answer must not stop
- * the others.
- */
+/* Under the pool's lock: a device that does not answer must not stop the others. */
 void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->flush_round++;
@@ -124,10 +118,7 @@ u64 ioband_flush_covers(const struct ioband_target *target)
 	return ioband_slice_completed_until(&target->pool->core);
 }
 
-/*
- * A flush from above has completed, after @ns; @covers is of ioband_flush_covers().  Under the
- * pool's lock.
- */
+/* A flush from above has completed; @covers is of ioband_flush_covers().  Under the pool's lock. */
 void ioband_flush_note_from_above(struct ioband_target *target, u64 covers, u64 ns)
 {
 	struct ioband_pool *pool = target->pool;

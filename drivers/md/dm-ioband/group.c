@@ -169,10 +169,7 @@ static int group_publish(struct ioband_group *group)
 	return 0;
 }
 
-/*
- * Every bio must find a group, so the root and the devices' groups have counters from the start.
- * NULL without memory.
- */
+/* Bios must always find these groups: they have counters from the start.  NULL: no memory. */
 static struct ioband_group *new_permanent(struct ioband_pool *pool, struct ioband_group *parent,
 					  enum ioband_kind kind, dev_t devno)
 {
@@ -434,10 +431,7 @@ static bool group_is_permanent(const struct ioband_group *group)
 	       (group->kind == IOBAND_KIND_ROOT || group->kind == IOBAND_KIND_DEVICE);
 }
 
-/*
- * First step of the sweep, under the reap mutex and the pool's lock.  Return: true if there are
- * counters or groups to free.
- */
+/* First step of the sweep, under both locks: are there counters or groups to free? */
 static bool sweep_retire(struct ioband_group *group)
 {
 	if (!group->unindexed && group_is_gone(group))

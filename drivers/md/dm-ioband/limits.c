@@ -66,10 +66,7 @@ bool ioband_limits_is_set(struct ioband_group *group)
 	return group->limits && (ent->max || ent->min);
 }
 
-/*
- * Does a group have a maximum, itself or above, so that its bios have to pass the scheduler?  Under
- * the pool's lock.
- */
+/* Have a group's bios to pass the scheduler, for a maximum?  Under the pool's lock. */
 bool ioband_limits_has_max(const struct ioband_group *group)
 {
 	if (likely(!group->pool->core.has_max))

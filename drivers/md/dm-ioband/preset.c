@@ -23,10 +23,7 @@
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 
-/*
- * Most presets of a pool: more than any configuration has.  Their memory is not charged to a
- * cgroup.
- */
+/* Most presets of a pool, more than any needs.  Their memory is charged to no cgroup. */
 #define IOBAND_PRESETS_MAX	4096
 static_assert(IOBAND_PRESETS_MAX <= U16_MAX);	/* at_level counts them */
 

@@ -128,10 +128,7 @@ u64 ioband_split_discards_us(const struct ioband_pool *pool)
 	return us;
 }
 
-/*
- * The time, at least 1, that the next split of a bio without data is expected to take.  Under the
- * pool's lock.
- */
+/* Time, at least 1, that the next split without data should take.  Under the pool's lock. */
 u64 ioband_split_expect_us(const struct ioband_io *io, const struct bio *bio)
 {
 	return ioband_discard_expect_us(discard_of(io, bio), granularity_of(io),

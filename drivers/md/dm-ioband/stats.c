@@ -34,10 +34,7 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
-/*
- * Number of spare counters, for groups that begin together.  The first group that takes some starts
- * the allocation of more.
- */
+/* Number of spare counters, for groups that begin together; the first of these orders more. */
 #define IOBAND_SPARE_STATS	128
 
 /*
@@ -274,10 +271,7 @@ bool ioband_stats_may_come(struct ioband_group *group, long left)
 	if (left <= 0 || pool->stock_failed || stats_are_too_many() ||
 	    !stats_may_be_had(first, kind_for(first, group)))
 		return false;
-	/*
-	 * The work is not scheduled while the budget is used up, and another pool may have returned
-	 * counters since.
-	 */
+	/* Another pool may have returned counters since the budget was used up. */
 	schedule_work(&pool->stock);
 	return true;
 }
@@ -321,10 +315,7 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 	return stats;
 }
 
-/*
- * Give new counters to a group, under the pool's lock.  Return: false without memory, or beyond the
- * budget.
- */
+/* Give new counters to a group, under the pool's lock; false without memory or budget. */
 static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
 {
 	struct ioband_stats *stats = NULL;
@@ -353,10 +344,7 @@ struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 	return group;
 }
 
-/*
- * Give histograms to the groups that have counters.  May sleep; not in the I/O path, so that it may
- * wait for memory.
- */
+/* Give histograms to groups with counters.  May sleep and wait for memory; not in the I/O path. */
 void ioband_stats_make_hist(struct ioband_pool *pool)
 {
 	struct ioband_cpu_hist __percpu *hist;

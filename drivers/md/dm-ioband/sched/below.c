@@ -135,10 +135,7 @@ static u32 limit_apart(const struct ioband_core *core)
 	return max((core->limit_ios - core->extra_ios) / max(core->below.apart, 1U), 1U);
 }
 
-/*
- * Of the directions in which a leaf has queued bios, as bits, those in which it has not reached a
- * limit of its own.
- */
+/* Of the directions @dirs of queued bios, as bits, those below a limit of the leaf's own. */
 u8 ioband_below_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
 	leaf->full_dirs = 0;
@@ -251,10 +248,7 @@ static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)
 			set_apart(core, leaf, dir, false);
 }
 
-/*
- * Bios in flight of a leaf that may make a minimum late: all, without those of flows that are
- * apart.
- */
+/* Bios in flight of a leaf that may make a minimum late: without flows that are apart. */
 u32 ioband_below_counted(const struct ioband_leaf *leaf)
 {
 	u32 ios = leaf->inflight;
@@ -329,10 +323,7 @@ static bool may_probe(const struct ioband_core *core, const struct ioband_leaf *
 	       (!core->nr_idlers || !ioband_idle_yields(leaf));
 }
 
-/*
- * Find out which flows are apart.  To be called every few milliseconds while groups compete, and
- * followed by ioband_core_pick().
- */
+/* Find out which flows are apart, every few milliseconds; ioband_core_pick() has to follow. */
 void ioband_below_look(struct ioband_core *core, u64 now_ns)
 {
 	const bool applies = !core->slice_ns && !core->stuck_ios && core->limit_ios < U32_MAX;
@@ -384,10 +375,7 @@ struct ioband_leaf *ioband_below_probe(const struct ioband_core *core)
 	return leaf && may_probe(core, leaf) ? leaf : NULL;
 }
 
-/*
- * Has the device served others for so long that bios from before ioband_core_begin() need not count
- * any more?
- */
+/* Has the device served others for so long that bios of the open state need not count? */
 bool ioband_below_went_on(const struct ioband_core *core, u64 now_ns)
 {
 	const struct ioband_below *below = &core->below;

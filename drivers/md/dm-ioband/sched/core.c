@@ -286,10 +286,7 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 	ioband_core_note_sync(core, now_ns);
 }
 
-/*
- * A bio of a leaf is queued, or may be dispatched again.  Only the first in each direction has an
- * effect.
- */
+/* A bio is queued, or may be dispatched again.  Only the first in each direction has an effect. */
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns)
 {
@@ -370,10 +367,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		core_expire(core, now_ns);
 		ioband_idle_expire(core, now_ns);
 	}
-	/*
-	 * Time under a maximum earns no service.  Neither does a pause if a synchronous bio has
-	 * arrived meanwhile.
-	 */
+	/* Time under a maximum earns no service, nor does a pause before a synchronous bio. */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
 	while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
@@ -569,10 +563,7 @@ static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf,
 	ioband_tree_set_state(core, leaf, IOBAND_LEAF_ANTICIPATED, 0);
 }
 
-/*
- * A bio has completed, maybe before others that are known already.  The caller calls
- * ioband_core_learn_gap() after several.
- */
+/* A bio has completed; ioband_core_learn_gap() follows after several, in any order. */
 void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf,
 			      const struct ioband_bill *bill, u64 now_ns)
 {

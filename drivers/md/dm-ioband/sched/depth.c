@@ -415,10 +415,7 @@ static s64 t_squared(u32 pairs)
 	return pairs < ARRAY_SIZE(of_few) ? of_few[pairs] : 4;
 }
 
-/*
- * Is the mean gain so many standard errors away from the gain required?  Student's t, squared,
- * in integers.
- */
+/* Is the mean gain clearly off the gain required?  Student's t, squared, in integers. */
 static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
 {
 	const s64 beyond = gain->sum - pairs * wanted;
@@ -478,10 +475,7 @@ static bool depth_mixed_wins(struct ioband_depth *depth, s64 wanted)
 	return true;
 }
 
-/*
- * Is the gain above or below the gain required?  One pair is enough to reject a narrower limit
- * with a high cost.
- */
+/* One pair is enough to reject a narrower limit with a high cost. */
 static enum verdict depth_verdict(struct ioband_depth *depth, u32 least)
 {
 	const struct ioband_trial *trial = &depth->trial;
@@ -530,10 +524,7 @@ static void depth_end_pair(struct ioband_depth *depth)
 		depth_stay(depth);
 }
 
-/*
- * Does a round with lo say anything about the device?  It does not if lo suffices because the
- * load is light.
- */
+/* Does a round with lo tell about the device?  Not if lo suffices because the load is light. */
 static bool trial_tells(const struct ioband_depth *depth)
 {
 	switch (depth->try) {

@@ -85,10 +85,7 @@ u32 ioband_discard_bytes(const struct ioband_discard *discard, u32 granularity)
 	return size_of(shift_of(discard), granularity);
 }
 
-/*
- * The device time that a discard or a split is going to take; if unknown, so long that no other
- * discard is in flight.
- */
+/* Expected device time of a discard or a split; if unknown, so long that no other is in flight. */
 u32 ioband_discard_expect_us(const struct ioband_discard *discard, u32 granularity, u32 bytes)
 {
 	const bool full = bytes >= ioband_discard_bytes(discard, granularity);

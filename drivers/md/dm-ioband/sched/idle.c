@@ -80,10 +80,7 @@ static void node_update(struct ioband_core *core, struct ioband_node *node)
 		ioband_tree_yield(core, node, yields);
 }
 
-/*
- * Counters of an entity, and of the nodes above, have changed: let the idle class yield, or serve
- * it again.
- */
+/* Counters of an entity, and of those above, have changed: does their idle class yield? */
 void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent)
 {
 	for (; ent->parent; ent = &ent->parent->ent)

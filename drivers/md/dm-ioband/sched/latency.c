@@ -272,10 +272,7 @@ static void latency_forget(struct ioband_latency *latency, u64 now_ns)
 	latency->since_ns = now_ns;
 }
 
-/*
- * Time without a completion after which the entity no longer counts.  Queued writes may be those of
- * a flusher.
- */
+/* Until when an entity without a completion counts.  Queued writes may be those of a flusher. */
 static u64 latency_patience_ns(const struct ioband_latency *latency)
 {
 	if (latency->inflight ||
@@ -350,10 +347,7 @@ void ioband_latency_end_throttle(struct ioband_core *core, u64 now_ns)
 	core->bypass_leaf = NULL;
 }
 
-/*
- * Set the next rate.  The others were served at @rate, the late entity at @late_rate, bytes a
- * second.
- */
+/* The others were served at @rate, the late entity at @late_rate, in bytes a second. */
 static void throttle_step(struct ioband_core *core, const struct ioband_latency *worst, u64 rate,
 			  u64 late_rate)
 {

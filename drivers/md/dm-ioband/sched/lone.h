@@ -76,10 +76,7 @@ static inline u32 ioband_lone_limit(const struct ioband_lone *lone, u32 limit_io
 	return max_t(u64, limit_ios, min_t(u64, ios, U32_MAX));
 }
 
-/*
- * May the pool open for the active group?  @waiting: the limit keeps bios queued, or did so before
- * a trial.
- */
+/* May the pool open?  @waiting: the limit keeps bios queued, or did so before a trial. */
 static inline bool ioband_lone_ends(const struct ioband_lone *lone, bool waiting, u64 now_ns)
 {
 	return !waiting || !lone->rivals_ns || now_ns >= lone->rivals_ns + IOBAND_LONE_NS;

@@ -67,10 +67,7 @@ static u64 max_until_ns(const struct ioband_max *maximum, enum ioband_dir dir)
 	return maximum->begun[dir] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
-/*
- * Some directions are no longer blocked: from now on, other entities are the reason for a delay.
- * Earlier delay is not made up.
- */
+/* No longer blocked: from now on others are the reason for a delay.  No earlier one is made up. */
 static void max_unblock(struct ioband_max *maximum, u64 dirs, u64 now_ns)
 {
 	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)

@@ -170,10 +170,7 @@ static u64 min_wanted_ns(const struct ioband_min *minimum, u64 dirs)
 			  dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir)));
 }
 
-/*
- * Would a bio be served for a minimum at or above its leaf, whether it is shown to the scheduler or
- * not?
- */
+/* Would a bio be served for this minimum, whether the scheduler sees it or not? */
 bool ioband_min_is_due(const struct ioband_min *minimum, enum ioband_dir dir, u64 now_ns)
 {
 	return dir_due_ns(minimum, dir) <= now_ns;
@@ -224,10 +221,7 @@ static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool 
 	}
 }
 
-/*
- * The buckets of a minimum, or the queued bios of its entity, have changed: update its place in the
- * order of due times.
- */
+/* Its buckets, or the queued bios of its entity, have changed: update its place by due time. */
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 {
 	const bool queued = ent_shown(minimum->ent);
@@ -299,10 +293,7 @@ static void trial_note(struct ioband_min_trial *trial, u32 bytes, u64 due_ns, u6
 		trial_end_window(trial, now_ns);
 }
 
-/*
- * A bio is dispatched at or below the entity.  @counts: it keeps the minimum active while it is in
- * flight.
- */
+/* A bio is dispatched at or below the entity.  @counts: it keeps the minimum active. */
 void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		       const struct ioband_bill *bill, bool counts, u64 now_ns)
 {
@@ -331,10 +322,7 @@ static void min_begin(struct ioband_min *minimum, u64 now_ns)
 	}
 }
 
-/*
- * Must a node be served by weight because it was not for too long?  Without slices, the root has
- * a limit for that.
- */
+/* Was a node not served by weight for too long?  Without slices, the root has a limit for that. */
 static bool node_must_go_by_weight(const struct ioband_core *core, struct ioband_node *node,
 				   u64 now_ns)
 {
@@ -575,10 +563,7 @@ static const struct ioband_min *core_first(const struct ioband_core *core)
 	return rb_to_min(flying);
 }
 
-/*
- * Due time of the first minimum; U64_MAX: there is none, or @leaf has queued bios that count for
- * it.
- */
+/* Due time of the first minimum; U64_MAX: none, or queued bios of @leaf count for it. */
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_min *minimum = core_first(core);

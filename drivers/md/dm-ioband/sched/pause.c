@@ -98,10 +98,7 @@ bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_lea
 	       core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;
 }
 
-/*
- * Queued bios wait for an anticipated leaf: the device idles, unless bios are in flight that can
- * complete.
- */
+/* Queued bios wait for an anticipated leaf: the device idles, if nothing in flight can complete. */
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 {
 	if (ioband_tree_counted_ios(core) <= core->stuck_ios && core_is_async(core))

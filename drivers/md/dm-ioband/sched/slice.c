@@ -702,10 +702,7 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 	return other;
 }
 
-/*
- * End of the slice of a leaf without queued bios, if another leaf is the next then; else the end
- * of its grace period.
- */
+/* End of the slice without queued bios if another leaf is next then, else of the grace period. */
 static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
 {

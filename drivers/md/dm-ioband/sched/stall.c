@@ -78,10 +78,7 @@ static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
 	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
 }
 
-/*
- * A device has completed a bio.  Return: true if it was blocked or silent: ioband_stall_look() is
- * due.
- */
+/* A device has completed a bio.  If it was blocked or silent, ioband_stall_look() is due. */
 bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
 			   u64 now_ns)
 {
@@ -148,10 +145,7 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 	return unblocked;
 }
 
-/*
- * Bound the bios in flight to @limit_ios at devices that answer, as of the last
- * ioband_stall_look().
- */
+/* Bound the bios at devices that answer to @limit_ios, as of the last ioband_stall_look(). */
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios)
 {
 	core->stuck_extra = stall->stuck_extra;

@@ -142,10 +142,7 @@ static void ent_update_live(struct ioband_ent *ent)
 		ent_insert(ent);
 }
 
-/*
- * The only function that changes counters.  Keeps those of an entity and of all above it
- * consistent with the membership in the trees.
- */
+/* The only function that changes counters, in step with the membership in the trees. */
 static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int ready,
 		      int anticipated, int busy)
 {
@@ -180,10 +177,7 @@ static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, 
 		ent->pausing += pausing;
 }
 
-/*
- * Bound the lag of an entity at every level; for a pause, to @pause_lag.  Return: true if one has
- * moved.
- */
+/* Bound the lag of an entity at every level, in a pause to @pause_lag.  Has one moved? */
 bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
 	bool moved = false;
@@ -193,10 +187,7 @@ bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	return moved;
 }
 
-/*
- * Let a leaf, and each entity above without another busy leaf, restart at the virtual time of its
- * node.
- */
+/* Let a leaf, and entities above with no other busy leaf, restart at the vtime of their node. */
 void ioband_tree_forget_lag(struct ioband_leaf *leaf)
 {
 	struct ioband_ent *ent;
@@ -257,10 +248,7 @@ static void node_restart_idlers(struct ioband_node *node)
 						      ent_vtime_of(ent, IOBAND_LAG_MAX));
 }
 
-/*
- * Let the idle class of a node yield to the other children, or serve it again.  While it yields,
- * its children are not live.
- */
+/* Let the idle class of a node yield, or serve it again.  While it yields, it is not live. */
 void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool yields)
 {
 	const bool shown = ent_shown(&node->ent);
@@ -518,10 +506,7 @@ struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, b
 	return least;
 }
 
-/*
- * The same by bypass vtime.  Adds the anticipated leaves of children with less to @ios.  NULL if
- * these reach the limit.
- */
+/* The same by bypass vtime. */
 static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
 	struct ioband_ent *least = ioband_tree_least(node, open, true, NULL);

@@ -540,7 +540,7 @@ static int parse_preset(struct ioband_message *message, unsigned int argc, char 
 	return ret;
 }
 
-/* The same for a message. */
+/* Parse a message, as ioband_args_table() does a table line. */
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {

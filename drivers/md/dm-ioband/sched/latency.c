@@ -173,8 +173,8 @@ static u64 throttle_wake_ns(const struct ioband_core *core, u64 now_ns)
 }
 
 /*
- * The same for a throttle of all writes.  With slices, a bypassing leaf stays one until its
- * slice ends: otherwise the service in the slice would become a debt.
+ * ioband_latency_divert() for a throttle of all writes.  With slices, a bypassing leaf stays one
+ * until its slice ends: otherwise the service in the slice would become a debt.
  */
 static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioband_leaf *leaf,
 					   u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)

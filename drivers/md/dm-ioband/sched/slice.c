@@ -686,7 +686,7 @@ void ioband_slice_drop_flush(struct ioband_core *core)
 		core->writer = NULL;
 }
 
-/* The same if the throttle holds the leaf in service: another leaf, or NULL for now. */
+/* If the throttle holds the leaf in service: another leaf, or NULL for now. */
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 				       struct descent *to, u64 now_ns, u64 *wake_ns)
 {
@@ -702,7 +702,7 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 	return other;
 }
 
-/* End of the slice without queued bios if another leaf is next then, else of the grace period. */
+/* End of a leaf's slice if another leaf is the next then, else of its grace period. */
 static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
 {

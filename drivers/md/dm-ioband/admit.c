@@ -376,26 +376,24 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	return verdict == GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
 }
 
-/**
- * ioband_admit_late() - admit or queue a bio that was gathered
- * @io: per-bio data
- * @bio: a bio that ioband_batch_add() has taken
- * @several: it is one of several
- * @now_ns: time
- *
- * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
- * device-mapper may fail a bio that is returned outside of map().
- *
- * Context: Under the pool's lock; of the task that has submitted the bio.
- *
- * Return: true if the bio is queued in its group; otherwise the caller submits it.
+/*
+ * Find and pin the group of a gathered bio, and let the group be active.  As a rule it is the group
+ * of the batch's last bio.  Under the pool's lock.
  */
-bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns)
+static void find_again(struct ioband_io *io, struct bio *bio, struct ioband_found *found)
 {
 	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
+	const void *of_bio = bio_blkcg_css(bio);
 	struct cgroup_subsys_state *css = NULL;
 	struct ioband_key key;
 
+	if (likely(found->group && found->target == io->target && found->mode == mode &&
+		   found->of_bio == of_bio)) {
+		io->group = found->group;
+		io->stats = found->stats;
+		ioband_stats_pin_io(io->stats, io->op);
+		return;
+	}
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
 		ioband_blkcg_key(&key, mode, bio);
@@ -405,7 +403,36 @@ bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 
 	rcu_read_unlock();
 	if (unlikely(css))
 		css_put(css);
-	io->start_ns = now_ns;
 	ioband_state_activate(io->group);
+	*found = (struct ioband_found) {
+		.target = io->target,
+		.mode = mode,
+		.of_bio = of_bio,
+		.group = io->group,
+		.stats = io->stats,
+	};
+}
+
+/**
+ * ioband_admit_late() - admit or queue a bio that was gathered
+ * @io: per-bio data
+ * @bio: a bio that ioband_batch_add() has taken
+ * @several: it is one of several
+ * @now_ns: time
+ * @found: the group of the last bio of the same batch; zeroes for the first
+ *
+ * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
+ * device-mapper may fail a bio that is returned outside of map().
+ *
+ * Context: Under the pool's lock, since before the first bio of the batch; of the task that has
+ * submitted the bio.
+ *
+ * Return: true if the bio is queued in its group; otherwise the caller submits it.
+ */
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns,
+		       struct ioband_found *found)
+{
+	find_again(io, bio, found);
+	io->start_ns = now_ns;
 	return decide(io, bio, IOBAND_IN_TURN, several) == HELD;
 }

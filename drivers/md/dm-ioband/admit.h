@@ -13,6 +13,22 @@ enum ioband_urgency {
 	IOBAND_AT_ONCE,	/* the whole system may wait for it */
 };
 
+/**
+ * struct ioband_found - the group of a bio, for the next one under the same hold of the pool's lock
+ * @target: target of the bio
+ * @mode: mode of its mapped device
+ * @of_bio: cgroup of the bio as the block layer knows it, for comparison
+ * @group: the group that was found; NULL: none yet
+ * @stats: its counters
+ */
+struct ioband_found {
+	const struct ioband_target *target;
+	enum ioband_mode mode;
+	const void *of_bio;
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+};
+
 enum ioband_urgency ioband_admit_urgency(const struct bio *bio);
 unsigned int ioband_admit_times(const struct bio *bio);
 bool ioband_admit_gives_back(const struct ioband_target *target);
@@ -23,6 +39,7 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 			  bool direct);
 int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		 enum ioband_mode mode, enum ioband_urgency urgency, bool direct);
-bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns);
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns,
+		       struct ioband_found *found);
 
 #endif /* DM_IOBAND_ADMIT_H */

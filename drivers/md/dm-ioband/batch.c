@@ -62,6 +62,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	const bool by_task = !several && !batch->nowait && !from_schedule;
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio, *going = NULL;
+	struct ioband_found found = {};
 	bool held = false;
 	unsigned long flags;
 
@@ -70,7 +71,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	while ((bio = bio_list_pop(&batch->bios))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
-		if (ioband_admit_late(io, bio, several, now_ns))
+		if (ioband_admit_late(io, bio, several, now_ns, &found))
 			held = true;
 		else if (by_task)
 			going = bio;

@@ -11,20 +11,19 @@
 #include "split.h"
 #include "stats.h"
 
-static void describe(struct ioband_done *done, struct ioband_io *io,
-		     const struct ioband_bill *bill, u64 now_ns)
+/* All but the latency.  Each field is set once, where the caller needs it. */
+static __always_inline void describe(struct ioband_done *done, struct ioband_io *io,
+				     const struct ioband_bill *bill, u64 now_ns)
 {
-	*done = (struct ioband_done) {
-		.stream = io->stream,
-		.member = io->target->member,
-		.stats = io->stats,
-		.now_ns = now_ns,
-		.bill = *bill,
-		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
-		.op = io->op,
-		.splittable = io->split_min_bytes,
-		.idle = is_idle_task(current),
-	};
+	done->stream = io->stream;
+	done->member = io->target->member;
+	done->stats = io->stats;
+	done->now_ns = now_ns;
+	done->bill = *bill;
+	done->whole_bytes = io->split_bytes ? io->bytes : bill->bytes;
+	done->op = io->op;
+	done->splittable = io->split_min_bytes;
+	done->idle = is_idle_task(current);
 }
 
 /* The whole bio has completed. */
@@ -124,6 +123,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 	bool last;
 
 	describe(&done, io, &bill, ktime_get_ns());
+	done.latency_ns = 0;
 	spin_lock_irqsave(&pool->lock, flags);
 	if (unlikely(bill.no_data)) {
 		/* Gathered bios were in flight beside it.  Its next split begins after its end. */

@@ -272,6 +272,8 @@ u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 	const struct ioband_pool *pool = io->group->pool;
 	u32 split_bytes = U32_MAX;
 
+	if (io->bytes <= io->split_min_bytes)
+		return 0;
 	if (pool->state == IOBAND_SHARED && pool->split_bytes)
 		split_bytes = pool->split_bytes;
 	if (unlikely(pool->core.has_max))

@@ -52,7 +52,7 @@ static __always_inline bool ioband_open_pin(struct ioband_io *io, struct ioband_
  * @io: per-bio data
  * @bio: clone, without a device yet
  *
- * Only for reads and direct writes of tasks in cgroups with an open group.
+ * Only for reads and direct writes of a task, if the cgroup of the task has an open group.
  *
  * Context: Process; does not sleep.
  *

@@ -101,13 +101,13 @@ static u32 size_of(const struct ioband_io *io, struct bio *bio)
 	return bio_has_data(bio) ? io->bytes : min(io->bytes, IOBAND_NO_DATA_MAX);
 }
 
-static void add_held(struct ioband_held *held, int ios, u32 bytes)
+static __always_inline void add_held(struct ioband_held *held, int ios, u32 bytes)
 {
 	WRITE_ONCE(held->ios, held->ios + ios);
 	WRITE_ONCE(held->bytes, held->bytes + ios * (s64)bytes);
 }
 
-static void count(const struct ioband_io *io, int ios)
+static __always_inline void count(const struct ioband_io *io, int ios)
 {
 	struct ioband_pool *pool = io->group->pool;
 

@@ -50,9 +50,9 @@
  * it of some milliseconds, so their parts of a phase differ by chance.
  */
 #define IOBAND_OVERHEAD_MOVED	(1024 / 8)
-#define IOBAND_OVERHEAD_MOVED_LATER	(1024 / 5)
+#define IOBAND_OVERHEAD_MOVED_LATER	(1024 / 4)
 
-/* Length of a phase of a trial; the open one has two, as each measurement later. */
+/* Length of a phase of a trial; the open one has two, and each measurement later four. */
 #define IOBAND_OVERHEAD_NS	(40 * NSEC_PER_MSEC)
 
 /* For how long a trial opens the pool, and for how long, at first and at most, it does not. */
@@ -188,7 +188,7 @@ static inline void ioband_overhead_check(struct ioband_overhead *overhead,
 	bool measured;
 
 	overhead->ready &= look->possible && !look->shared;
-	measured = ioband_overhead_measure(overhead, look, 2 * IOBAND_OVERHEAD_NS, &rate);
+	measured = ioband_overhead_measure(overhead, look, 4 * IOBAND_OVERHEAD_NS, &rate);
 	if (rate <= overhead->shared_rate || (look->possible && look->inflight_ios > most_ios) ||
 	    (measured && look->moved > IOBAND_OVERHEAD_MOVED_LATER))
 		ioband_overhead_rest(overhead, look->now_ns);

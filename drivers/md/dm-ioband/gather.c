@@ -225,7 +225,7 @@ static bool may_wait(const struct ioband_pool *pool, const struct ioband_ring *r
 /* May it until the end of the interrupt? */
 static bool may_burst(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
 {
-	return READ_ONCE(ring->may) && count < READ_ONCE(pool->burst) && !in_task();
+	return READ_ONCE(ring->may) && count < READ_ONCE(pool->burst) && in_hardirq();
 }
 
 /*

@@ -197,9 +197,11 @@ def test_many_weights_and_back(fake: Fake) -> None:
     # A repeated restore keeps the marks; a new mark is added, and the oldest are dropped.
     fake.run("set-weight", "--from", str(saved))
     assert fake.marks == first
-    oldest = sorted(first)[: count + 1 - MARKS_MAX]
-    for mark in oldest:
+    repeated, *oldest = sorted(first)[: count + 2 - MARKS_MAX]
+    for mark in (repeated, *oldest):
         os.utime(fake.root / "run" / f".hand {mark}", (1, 1))
+    fake.run("set-weight", repeated.split()[2], "7")  # its mark is the newest then
+    assert fake.marks == first
     fake.run("set-weight", "root", "5")
     assert fake.marks == first - set(oldest) | {"sda - root weight"}
 

@@ -6,6 +6,7 @@
  * its number, so a new cgroup of the same name has no record.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/records.h"
 #include "base/words.h"
 #include "ioband/hand.h"
@@ -77,12 +79,17 @@ void hand_mark(const struct hand_key *key)
 	static bool has_room;
 	int fd;
 
-	if (!has_room)
+	if (!has_room && access(file, F_OK)) {
 		drop_oldest();
-	has_room = true;
+		has_room = true;
+	}
 	mkdir(records_directory(), 0755);
-	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (fd >= 0)
+	/* Truncated, an empty file too has the present time. */
+	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		note("note: cannot write %s: %s: the configuration may revert this setting", file,
+		     strerror(errno));
+	else
 		close(fd);
 }
 

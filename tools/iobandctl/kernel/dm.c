@@ -659,6 +659,8 @@ char *mapper_config_value(const char *file, const char *key)
 	struct dm_config_tree *tree = infile_read(file, &text) ? NULL : dm_config_from_string(text);
 	const struct dm_config_node *node = tree ? dm_config_find_node(tree->root, key) : NULL;
 
+	if (text && !tree)
+		note("note: cannot understand %s: no setting in it counts", file);
 	if (node && node->v && node->v->type == DM_CFG_INT)
 		value = xasprintf("%lld", (long long)node->v->v.i);
 	else if (node)

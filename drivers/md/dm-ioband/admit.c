@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * dm-ioband: admission of bios under the pool's lock.
- */
+/* dm-ioband: admission of bios under the pool's lock. */
 #include "admit.h"
 
 #include "blkcg.h"
@@ -27,28 +25,19 @@
 
 #include "trace.h"
 
-/**
- * ioband_admit_urgency() - the urgency of a bio
- * @bio: bio of the current task
- *
- * Some bios delay other tasks: swap, memory reclaim, metadata of a file system, and reads in one of
- * its transactions.  They are dispatched at once, and the task pays later (debt.c).  Metadata that
- * a task reads for itself, and bios of a dying task, are dispatched at once as well, but only up to
- * a debt.  Otherwise a group with no other I/O would get the whole device.  Discards may occupy the
- * device for long.  Discards of a dying task wait for their turn.  Discards that the system waits
- * for are dispatched out of turn, split by split.
- *
- * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
- * So with ext4 a truncate that reads the last block of its file delays the whole file system.
- * Newer xfs marks a transaction by PF_MEMALLOC_NOFS alone, which read-ahead of data has as well.
- * But in its transactions xfs reads only metadata.
- *
- * Without memory, queued bios would use up the reserve of clones, for which all bios of the device
- * wait.  So while half of it is in use, bios are dispatched at once.
- *
- * Context: Process, of the submitter, at the arrival of a bio; takes no lock.
- *
- * Return: see &enum ioband_urgency.
+/*
+ * The urgency of a bio of the current task, at its arrival; takes no lock.  Some bios delay other
+ * tasks: swap, memory reclaim, metadata of a file system, and reads in one of its transactions.
+ * They are dispatched at once, and the task pays later (debt.c).  Metadata that a task reads for
+ * itself, and bios of a dying task, are dispatched at once as well, but only up to a debt.
+ * Otherwise a group with no other I/O would get the whole device.  Discards may occupy the device
+ * for long.  Discards of a dying task wait for their turn.  Discards that the system waits for are
+ * dispatched out of turn, split by split.  A transaction commits after all tasks in it have left
+ * it, and each fsync waits for the commit.  So with ext4 a truncate that reads the last block of
+ * its file delays the whole file system.  Newer xfs marks a transaction by PF_MEMALLOC_NOFS alone,
+ * which read-ahead of data has as well.  But in its transactions xfs reads only metadata.  Without
+ * memory, queued bios would use up the reserve of clones, for which all bios of the device wait.
+ * So while half of it is in use, bios are dispatched at once.
  */
 enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 {
@@ -84,16 +73,10 @@ static void hold(struct ioband_io *io, struct bio *bio)
 	trace_ioband_hold(io, bio);
 }
 
-/**
- * ioband_admit_gives_back() - does the target return bios to device-mapper
- * @target: target
- *
- * A cancelled suspend accepts bios again before it calls presuspend_undo().  Without the pool's
- * lock a false answer may be outdated.  In that case decide() returns the bio to device-mapper.
- *
- * Context: Any.
- *
- * Return: true while a suspend returns bios.
+/*
+ * Does a suspend return bios to device-mapper?  A cancelled suspend accepts bios again before it
+ * calls presuspend_undo().  Without the pool's lock a false answer may be outdated.  In that case
+ * decide() returns the bio to device-mapper.
  */
 bool ioband_admit_gives_back(const struct ioband_target *target)
 {
@@ -222,21 +205,10 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
 	return wanted == group ? NULL : wanted;
 }
 
-/**
- * ioband_admit_lock_group() - lock the pool, with the bio's group found and pinned
- * @pool: pool
- * @io: per-bio data
- * @bio: the bio
- * @mode: mode of the mapped device
- * @direct: the current task submits the bio for itself
- * @may_wait: the task may sleep for counters
- *
- * Counters for a new group may have to be allocated first, which takes a moment.  The task sleeps
- * for it if it may.  Otherwise the bio is charged to the group above, where it may be queued for
- * long because of a different weight.
- *
- * Context: Process; sleeps only if @may_wait.
- *
+/*
+ * Lock the pool, with the bio's group found and pinned.  Counters for a new group may have to be
+ * allocated first, which takes a moment.  The task sleeps for it if it may.  Otherwise the bio is
+ * charged to the group above, where it may be queued for long because of a different weight.
  * Return: the interrupt flags.
  */
 unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io *io,
@@ -269,15 +241,9 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
 	}
 }
 
-/**
- * ioband_admit_times() - the limit of queued bios at which a task sleeps
- * @bio: bio of the current task
- *
- * A killed task reads and writes little more, but on older kernels it continues to discard.
- *
- * Context: Process, of the submitter.
- *
- * Return: a multiple of the usual limit.
+/*
+ * The limit of queued bios at which the current task sleeps, as a multiple of the usual one.  A
+ * killed task reads and writes little more, but on older kernels it continues to discard.
  */
 unsigned int ioband_admit_times(const struct bio *bio)
 {
@@ -286,14 +252,9 @@ unsigned int ioband_admit_times(const struct bio *bio)
 	return IOBAND_THROTTLE_DYING;
 }
 
-/**
- * ioband_admit_prepare() - set the properties of a bio before the pool is locked
- * @target: target of the bio
- * @io: per-bio data
- * @bio: the bio
- * @direct: the current task submits the bio for itself
- *
- * Context: Process, of the submitter; does not sleep.
+/*
+ * Set the properties of a bio of the current task before the pool is locked.  @direct: the task
+ * submits it for itself.
  */
 void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 			  bool direct)
@@ -319,19 +280,7 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->nowait = bio->bi_opf & REQ_NOWAIT;
 }
 
-/**
- * ioband_admit() - admit, queue or refuse a bio
- * @target: target of the bio
- * @io: per-bio data, from ioband_admit_prepare()
- * @bio: the bio
- * @mode: mode of the mapped device
- * @urgency: from ioband_admit_urgency()
- * @direct: the current task submits the bio for itself, and may sleep
- *
- * Context: Process; may sleep if @direct.
- *
- * Return: as ioband_enter().
- */
+/* Admit, queue or refuse a prepared bio.  May sleep if @direct.  Return: as ioband_enter(). */
 int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		 enum ioband_mode mode, enum ioband_urgency urgency, bool direct)
 {
@@ -413,21 +362,11 @@ static void find_again(struct ioband_io *io, struct bio *bio, struct ioband_foun
 	};
 }
 
-/**
- * ioband_admit_late() - admit or queue a bio that was gathered
- * @io: per-bio data
- * @bio: a bio that ioband_batch_add() has taken
- * @several: it is one of several
- * @now_ns: time
- * @found: the group of the last bio of the same batch; zeroes for the first
- *
- * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
- * device-mapper may fail a bio that is returned outside of map().
- *
- * Context: Under the pool's lock, since before the first bio of the batch; of the task that has
- * submitted the bio.
- *
- * Return: true if the bio is queued in its group; otherwise the caller submits it.
+/*
+ * Admit or queue a bio that ioband_batch_add() has taken, under the pool's lock.  The caller calls
+ * ioband_dispatch() later.  A suspend waits for the bio and does not return it: device-mapper may
+ * fail a bio that is returned outside of map().  Return: true if it is queued in its group;
+ * otherwise the caller submits it.
  */
 bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns,
 		       struct ioband_found *found)

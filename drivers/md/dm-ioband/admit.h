@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: admission under the pool's lock.
- */
+/* dm-ioband: admission under the pool's lock. */
 #ifndef DM_IOBAND_ADMIT_H
 #define DM_IOBAND_ADMIT_H
 
@@ -13,20 +11,13 @@ enum ioband_urgency {
 	IOBAND_AT_ONCE,	/* the whole system may wait for it */
 };
 
-/**
- * struct ioband_found - the group of a bio, for the next one under the same hold of the pool's lock
- * @target: target of the bio
- * @mode: mode of its mapped device
- * @of_bio: cgroup of the bio as the block layer knows it, for comparison
- * @group: the group that was found; NULL: none yet
- * @stats: its counters
- */
+/* The group of a bio, for the next one under the same hold of the pool's lock. */
 struct ioband_found {
-	const struct ioband_target *target;
-	enum ioband_mode mode;
-	const void *of_bio;
-	struct ioband_group *group;
-	struct ioband_stats *stats;
+	const struct ioband_target *target;	/* target of the bio */
+	enum ioband_mode mode;		/* mode of its mapped device */
+	const void *of_bio;	/* cgroup of the bio as the block layer knows it, for comparison */
+	struct ioband_group *group;	/* the group that was found; NULL: none yet */
+	struct ioband_stats *stats;	/* its counters */
 };
 
 enum ioband_urgency ioband_admit_urgency(const struct bio *bio);

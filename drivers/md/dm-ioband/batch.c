@@ -38,19 +38,12 @@
 #define IOBAND_BATCH_IOS	32
 #define IOBAND_BATCH_BYTES	SZ_1M
 
-/**
- * struct ioband_batch - bios of a task that enter together
- * @cb: callback of the task's plug; its data is the pool
- * @bios: the bios
- * @ios: number of bios
- * @nowait: the task must not sleep for one of them
- * @bytes: bytes of all of them
- */
+/* Bios of a task that enter together. */
 struct ioband_batch {
-	struct blk_plug_cb cb;
+	struct blk_plug_cb cb;		/* of the task's plug; its data is the pool */
 	struct bio_list bios;
 	u32 ios;
-	bool nowait;
+	bool nowait;			/* the task must not sleep for one of them */
 	u64 bytes;
 };
 
@@ -98,18 +91,11 @@ static void batch_end(struct blk_plug_cb *cb, bool from_schedule)
 	kfree(batch);
 }
 
-/**
- * ioband_batch_add() - gather a bio, to enter with the next bios of the task
- * @io: per-bio data, ready to enter
- * @bio: clone, with its device set, that the current task submits; not urgent, and of a group that
- *	does not throttle its submitters
- *
- * Bios are gathered only while groups compete without slices: for a disk that seeks, the cost of
- * the lock does not matter.  Polled bios are not gathered.
- *
- * Context: Process, in the target's map(); does not sleep.
- *
- * Return: false if the bio has to enter by itself.
+/*
+ * In the target's map(): gather a bio, with its device set, to enter with the next bios of the
+ * task.  It is not urgent, and of a group that does not throttle its submitters.  Bios are gathered
+ * only while groups compete without slices: for a disk that seeks, the cost of the lock does not
+ * matter.  Polled bios are not gathered.  Return: false if the bio has to enter by itself.
  */
 bool ioband_batch_add(struct ioband_io *io, struct bio *bio)
 {

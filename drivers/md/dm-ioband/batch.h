@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: bios that a task submits under one plug.
- */
+/* dm-ioband: bios that a task submits under one plug. */
 #ifndef DM_IOBAND_BATCH_H
 #define DM_IOBAND_BATCH_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * dm-ioband: completion of bios.
- */
+/* dm-ioband: completion of bios. */
 #include "complete.h"
 
 #include "dispatch.h"
@@ -53,12 +51,7 @@ static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
 	return true;
 }
 
-/**
- * ioband_complete() - account for a completed bio, unless it was dispatched in the open state
- * @io: per-bio data; not accounted any more on return
- *
- * Context: Any.
- */
+/* Account for a completed bio, for the last time. */
 void ioband_complete(struct ioband_io *io)
 {
 	const u64 now_ns = ktime_get_ns();
@@ -69,13 +62,7 @@ void ioband_complete(struct ioband_io *io)
 	io->group = NULL;
 }
 
-/**
- * ioband_complete_flush() - report the completion of an empty flush from above
- * @io: per-bio data, from ioband_enter_flush(); not accounted any more on return
- * @status: its result
- *
- * Context: Any.
- */
+/* An empty flush from above, from ioband_enter_flush(), has completed. */
 void ioband_complete_flush(struct ioband_io *io, blk_status_t status)
 {
 	struct ioband_pool *pool = io->target->pool;
@@ -98,15 +85,9 @@ void ioband_complete_flush(struct ioband_io *io, blk_status_t status)
 	io->group = NULL;
 }
 
-/**
- * ioband_complete_split() - account for a completed split of a bio
- * @io: per-bio data
- * @bytes: size of the split
- * @status: its result
- *
- * Context: Any.
- *
- * Return: true if it was the last one; otherwise the bio may be gone.
+/*
+ * Account for a completed split.  Return: true if it was the last one; otherwise the bio may be
+ * gone.
  */
 bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 {
@@ -143,14 +124,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes, blk_status_t status)
 	return last;
 }
 
-/**
- * ioband_complete_with() - complete a bio that is refused or returned
- * @io: per-bio data; not accounted any more on return
- * @bio: the bio
- * @status: the reason
- *
- * Context: Any; without the pool's lock.
- */
+/* Complete a bio that is refused or returned.  Without the pool's lock. */
 void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
 	io->group = NULL;

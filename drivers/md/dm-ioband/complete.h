@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: completion of bios.
- */
+/* dm-ioband: completion of bios. */
 #ifndef DM_IOBAND_COMPLETE_H
 #define DM_IOBAND_COMPLETE_H
 

@@ -49,22 +49,15 @@
 /* Longest sleep: for the largest debt to siblings, and for a maximum. */
 #define IOBAND_DEBT_WAIT	(64L * HZ)
 
-/**
- * struct debtor - a task that has to sleep for a group
- * @work: of the task's first: runs on the task's way to user space
- * @node: link in @debtors, by the task
- * @task: the task
- * @group: its group; NULL after the group was freed
- * @bytes: size of its bios out of turn for @group
- * @dirs: their directions, a bit for each
- */
+/* A task that has to sleep for a group. */
 struct debtor {
+	/* of the task's first: runs on the task's way to user space */
 	struct callback_head work;
-	struct hlist_node node;
+	struct hlist_node node;		/* in @debtors, by the task */
 	const struct task_struct *task;
-	struct ioband_group *group;
-	u64 bytes;
-	unsigned int dirs;
+	struct ioband_group *group;	/* NULL after it was freed */
+	u64 bytes;			/* of its bios out of turn for @group */
+	unsigned int dirs;		/* their directions, as bits */
 };
 
 /* Protects the following, and the groups in the table; taken before a pool's lock. */
@@ -105,14 +98,9 @@ static bool is_of_task(const struct ioband_io *io)
 	return is;
 }
 
-/**
- * ioband_debt_is_due() - has the current task to sleep later
- * @io: per-bio data of a bio that was dispatched out of turn
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- *
- * Return: true if so: ioband_debt_delay() has to follow.
+/*
+ * Has the current task to sleep later for a bio that was dispatched out of turn?  Under the pool's
+ * lock.  Return: true if ioband_debt_delay() has to follow.
  */
 bool ioband_debt_is_due(const struct ioband_io *io, u64 now_ns)
 {
@@ -201,13 +189,9 @@ static void sleep_for_debt(struct callback_head *work)
 	end();
 }
 
-/**
- * ioband_debt_delay() - let the current task sleep on its way back to user space
- * @io: per-bio data, after ioband_debt_is_due(); not submitted yet, so the group is pinned
- *
- * Without memory the task does not sleep.
- *
- * Context: Process, of the submitter; does not sleep.
+/*
+ * Let the current task sleep on its way back to user space.  The bio is not submitted yet, so its
+ * group is pinned.  Without memory the task does not sleep.
  */
 void ioband_debt_delay(const struct ioband_io *io)
 {
@@ -239,14 +223,7 @@ void ioband_debt_delay(const struct ioband_io *io)
 		end();
 }
 
-/**
- * ioband_debt_forget() - a group is going to be freed
- * @group: group
- *
- * Its tasks sleep no longer.
- *
- * Context: Process; not under the pool's lock.
- */
+/* A group is going to be freed: its tasks sleep no longer.  Not under the pool's lock. */
 void ioband_debt_forget(const struct ioband_group *group)
 {
 	struct debtor *debtor;
@@ -259,14 +236,11 @@ void ioband_debt_forget(const struct ioband_group *group)
 	spin_unlock_irq(&debtors_lock);
 }
 
-/**
- * ioband_debt_exit() - wait for the tasks that return from this file
- *
- * A task has given its reference to the module back, but may have been preempted since.  Without
- * CONFIG_TASKS_RCU the call is synchronize_rcu(), which does not wait for preempted tasks.  A
- * preemptible kernel has the option with BPF, kprobes or ftrace.
- *
- * Context: Process; may sleep.
+/*
+ * Wait for the tasks that return from this file.  A task has given its reference to the module
+ * back, but may have been preempted since.  Without CONFIG_TASKS_RCU the call is synchronize_rcu(),
+ * which does not wait for preempted tasks.  A preemptible kernel has the option with BPF, kprobes
+ * or ftrace.
  */
 void ioband_debt_exit(void)
 {

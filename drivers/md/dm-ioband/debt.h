@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: delay of tasks for the debt of their group.
- */
+/* dm-ioband: delay of tasks for the debt of their group. */
 #ifndef DM_IOBAND_DEBT_H
 #define DM_IOBAND_DEBT_H
 

@@ -46,13 +46,9 @@ static void forget_keys(void)
 }
 #endif
 
-/**
- * ioband_detour_ask() - send a bio on the detour
- * @bio: clone with its per-bio data set and its sector mapped
- *
- * The bio arrives in detour_submit_bio() with its cgroup.
- *
- * Context: Process, from the target's map(), which then returns DM_MAPIO_SUBMITTED.
+/*
+ * In the target's map(), which then returns DM_MAPIO_SUBMITTED: send a clone, with per-bio data and
+ * its sector mapped, on the detour.  It arrives in detour_submit_bio() with its cgroup.
  */
 void ioband_detour_ask(struct bio *bio)
 {
@@ -83,13 +79,7 @@ static const struct block_device_operations detour_ops = {
 	.submit_bio	= detour_submit_bio,
 };
 
-/**
- * ioband_detour_init() - make the hidden disk
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or a negative errno.
- */
+/* Make the hidden disk.  Return: 0 or a negative errno. */
 int __init ioband_detour_init(void)
 {
 	int ret;
@@ -121,11 +111,7 @@ put:
 	return ret;
 }
 
-/**
- * ioband_detour_exit() - remove the hidden disk
- *
- * Context: Process; may sleep.
- */
+/* Remove the hidden disk. */
 void ioband_detour_exit(void)
 {
 	bdi_unregister(detour_disk->bdi);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the hidden disk.
- */
+/* dm-ioband: the hidden disk. */
 #ifndef DM_IOBAND_DETOUR_H
 #define DM_IOBAND_DETOUR_H
 

@@ -52,24 +52,14 @@
  */
 struct workqueue_struct *ioband_dispatch_wq;
 
-/**
- * ioband_dispatch_init() - allocate the workqueue of the pools
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or -ENOMEM.
- */
+/* Return: 0 or -ENOMEM. */
 int __init ioband_dispatch_init(void)
 {
 	ioband_dispatch_wq = alloc_workqueue("ioband", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	return ioband_dispatch_wq ? 0 : -ENOMEM;
 }
 
-/**
- * ioband_dispatch_exit() - undo ioband_dispatch_init(), when no pool is left
- *
- * Context: Process; may sleep.
- */
+/* When no pool is left. */
 void ioband_dispatch_exit(void)
 {
 	destroy_workqueue(ioband_dispatch_wq);
@@ -192,14 +182,9 @@ static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
 	}
 }
 
-/**
- * ioband_dispatch_unpark() - stop skipping bios, as a device is no longer blocked
- * @pool: pool
- * @now_ns: time
- *
- * All groups with queued bios are active.
- *
- * Context: Under the pool's lock, when the limits of the pool's state are applied.
+/*
+ * Stop skipping bios, as a device is no longer blocked.  All groups with queued bios are active.
+ * Under the pool's lock, when the limits of the pool's state are applied.
  */
 void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
 {
@@ -212,13 +197,9 @@ void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
 			unpark_stream(stream, now_ns);
 }
 
-/**
- * ioband_dispatch_launch() - account for a bio that the core has admitted
- * @io: per-bio data; in flight from now on
- * @bio: the bio
- * @now_ns: time
- *
- * Context: Under the pool's lock.
+/*
+ * Account for a bio that the core has admitted: it is in flight from now on.  Under the pool's
+ * lock.
  */
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
@@ -257,15 +238,9 @@ static u32 unqueue(struct ioband_io *io, struct bio *bio)
 	return size;
 }
 
-/**
- * ioband_dispatch_split_bytes() - the size of the splits of a bio
- * @io: per-bio data
- *
- * A bio is not split in the open state, unless it is much of its group's maximum for a second.
- *
- * Context: Under the pool's lock.
- *
- * Return: bytes; 0: the bio is dispatched as a whole.
+/*
+ * The size of the splits of a bio; 0: it is dispatched as a whole.  In the open state it is split
+ * only if it is much of its group's maximum for a second.  Under the pool's lock.
  */
 u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 {
@@ -552,27 +527,17 @@ static void dispatch_some(struct ioband_pool *pool, u64 now_ns, u32 left)
 	ioband_dispatch_note_inflight(pool);
 }
 
-/**
- * ioband_dispatch() - dispatch queued bios as the core decides
- * @pool: pool
- * @now_ns: time
- *
- * A work continues after IOBAND_HOLD_IOS of them.  Until it is done no group becomes open, so that
- * bios which arrive meanwhile are queued behind the others of their group.
- *
- * Context: Under the pool's lock.
+/*
+ * Dispatch queued bios as the core decides, under the pool's lock.  A work continues after
+ * IOBAND_HOLD_IOS of them.  Until it is done no group becomes open, so that bios which arrive
+ * meanwhile are queued behind the others of their group.
  */
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 {
 	dispatch_some(pool, now_ns, pool->has_rest ? IOBAND_BESIDE_IOS : IOBAND_HOLD_IOS);
 }
 
-/**
- * ioband_dispatch_rest() - continue with the bios that a dispatch has left
- * @work: the pool's
- *
- * Context: Process.
- */
+/* Continue with the bios that a dispatch has left. */
 void ioband_dispatch_rest(struct work_struct *work)
 {
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, rest);
@@ -582,13 +547,7 @@ void ioband_dispatch_rest(struct work_struct *work)
 	spin_unlock_irq(&pool->lock);
 }
 
-/**
- * ioband_dispatch_wbt_waiting() - dispatch writes that waited for a worker
- * @pool: pool
- * @waiting: their streams; some may have to wait again
- *
- * Context: Process.
- */
+/* Dispatch writes of these streams that waited for a worker; some may have to wait again. */
 void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *waiting)
 {
 	struct ioband_stream *stream, *next;
@@ -605,14 +564,7 @@ void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *wai
 	spin_unlock_irq(&pool->lock);
 }
 
-/**
- * ioband_dispatch_wake() - the end of a grace period, or of a wait for a maximum or the throttle
- * @timer: the pool's
- *
- * Context: Timer callback.
- *
- * Return: HRTIMER_NORESTART.
- */
+/* The end of a grace period, or of a wait for a maximum or the throttle. */
 enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 {
 	struct ioband_pool *pool = container_of(timer, struct ioband_pool, wake);
@@ -668,11 +620,8 @@ static void show_rest(struct ioband_stream *stream, bool waited)
 		ioband_core_wait(core, &stream->leaf, IOBAND_DIR_WRITE, ktime_get_ns());
 }
 
-/**
- * ioband_dispatch_yield() - let other tasks have the pool's lock
- * @pool: pool
- *
- * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped
+/*
+ * Let other tasks have the pool's lock.  Under the pool's walk mutex and its lock, which is dropped
  * meanwhile.
  */
 void ioband_dispatch_yield(struct ioband_pool *pool)
@@ -728,19 +677,11 @@ static struct bio *any_held(struct ioband_stream *stream)
 	return bio;
 }
 
-/**
- * ioband_dispatch_take() - remove bios from a stream
- * @stream: stream
- * @taken: list to which they are added; NULL: they are dispatched without a pick, and their group
- *	gets a debt
- * @most: stop at this many bytes or more
- * @wanted: selects bios
- * @of: argument of @wanted
- *
- * Context: Process; may sleep.  Under the pool's walk mutex and its lock, which is dropped after
- * each IOBAND_HOLD_IOS bios.  The bios that were removed until then are dispatched before.
- *
- * Return: number of bytes.
+/*
+ * Remove @wanted bios from a stream, and stop at @most bytes or more.  They are added to @taken, or
+ * without it dispatched without a pick: their group gets a debt.  Under the pool's walk mutex and
+ * its lock, which is dropped after each IOBAND_HOLD_IOS bios.  The bios that were removed until
+ * then are dispatched before.  Return: number of bytes.
  */
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: queued bios, and their dispatch.
- */
+/* dm-ioband: queued bios, and their dispatch. */
 #ifndef DM_IOBAND_DISPATCH_H
 #define DM_IOBAND_DISPATCH_H
 

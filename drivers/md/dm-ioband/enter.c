@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * dm-ioband: arrival of bios that do not take the lockless path (open.h).
- */
+/* dm-ioband: arrival of bios that do not take the lockless path (open.h). */
 #include "enter.h"
 
 #include "admit.h"
@@ -63,19 +61,10 @@ static bool mode_is_of_moment(enum ioband_mode mode)
 	return mode == IOBAND_MODE_UID || mode == IOBAND_MODE_GID;
 }
 
-/**
- * ioband_enter() - accept a bio that ioband_open_enter() has not passed
- * @target: target that received the bio in map()
- * @io: per-bio data with operation and size; if not @direct, with @of_task set
- * @bio: clone, with its device set
- * @direct: the current task submits the bio for itself, and may sleep, unless the bio is marked
- *	REQ_NOWAIT; otherwise the bio is back from the detour
- *
- * If the bio cannot be dispatched at once, it is gathered, or admitted under the lock.
- *
- * Context: Process; may sleep if @direct.
- *
- * Return: DM_MAPIO_REMAPPED: the caller submits the bio; DM_MAPIO_SUBMITTED: ioband has taken it.
+/*
+ * Accept a bio, with operation, size and device, that is charged to the current task.  May sleep,
+ * except with REQ_NOWAIT.  Return: DM_MAPIO_REMAPPED: the caller submits the bio;
+ * DM_MAPIO_SUBMITTED: ioband has taken it.
  */
 int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio, bool direct)
 {
@@ -122,19 +111,13 @@ static bool is_below_limit(struct ioband_target *target, enum ioband_mode mode, 
 	return below;
 }
 
-/**
- * ioband_enter_throttle() - make the submitter sleep before its bio arrives
- * @target: target of the bio
- * @io: per-bio data
- * @bio: clone, with its device set, that the task submits for itself; not known to the pool yet
- *
- * The task sleeps while its group has as many queued bios as it may have, at most until as many
- * bios as were queued have left.  It does not sleep for a bio for which the system waits, or for
- * one with REQ_NOWAIT.  A killed task sleeps only if a multiple of the usual amount is queued.  The
- * bio keeps the target alive.
- *
- * Context: Process, in the target's map(); may sleep.  Not on the detour: a task that sleeps there
- * blocks a change of the hidden disk's limits, which in turn blocks all other submitters.
+/*
+ * Make the submitter of a bio, not known to the pool yet, sleep before it arrives: while its group
+ * has as many queued bios as it may have, at most until as many bios as were queued have left.  It
+ * does not sleep for a bio for which the system waits, or for one with REQ_NOWAIT.  A killed task
+ * sleeps only if a multiple of the usual amount is queued.  The bio keeps the target alive.  In the
+ * target's map(), not on the detour: a task that sleeps there blocks a change of the hidden disk's
+ * limits, which in turn blocks all other submitters.
  */
 void ioband_enter_throttle(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
@@ -175,17 +158,9 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 	       !rcu_access_pointer(group->open) ? group : NULL;
 }
 
-/**
- * ioband_enter_throttle_flusher() - make a flusher sleep before its bio arrives
- * @target: target of the bio
- * @css: cgroup of the flusher
- *
- * The flusher sleeps while much of its earlier writeback is still queued, for IOBAND_FLUSHER_WAIT
- * at most.
- *
- * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
- * ioband_enter_throttle().
- *
+/*
+ * Make the flusher of a cgroup sleep before its bio arrives: while much of its earlier writeback is
+ * still queued, for IOBAND_FLUSHER_WAIT at most.  Not on the detour, as in ioband_enter_throttle().
  * Return: true if the bio may be queued: it should arrive in splits, so that the group does not
  * exceed its bound.
  */
@@ -218,17 +193,10 @@ bool ioband_enter_throttle_flusher(struct ioband_target *target, struct cgroup_s
 	return group;
 }
 
-/**
- * ioband_enter_flush() - accept an empty flush
- * @target: target of the bio
- * @io: per-bio data, without a group
- * @bio: clone, with its device set
- *
- * Other tasks may wait for a flush, and it has no size, so it is neither charged nor queued.  Its
- * latency counts for the group of the submitter, if the pool has a latency target.  With slices,
- * it may spare the device a flush at the end of a slice.
- *
- * Context: Process; does not sleep.
+/*
+ * Accept an empty flush.  Other tasks may wait for it, and it has no size, so it is neither charged
+ * nor queued.  Its latency counts for the group of the submitter, if the pool has a latency target.
+ * With slices, it may spare the device a flush at the end of a slice.  Does not sleep.
  */
 void ioband_enter_flush(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: arrival of a bio.
- */
+/* dm-ioband: arrival of a bio. */
 #ifndef DM_IOBAND_ENTER_H
 #define DM_IOBAND_ENTER_H
 

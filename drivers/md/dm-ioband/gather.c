@@ -68,26 +68,17 @@
 /* A device with a longer mean time between completions seldom has two of them in an interrupt. */
 #define IOBAND_BURST_NS	NSEC_PER_MSEC
 
-/**
- * struct ioband_ring - completions that a CPU has gathered
- * @pool: the pool
- * @end: passes them at the end of an interrupt
- * @joined: link in the pool's list of CPUs that may gather; under the pool's lock
- * @may: in that list; written under the pool's lock
- * @busy: the CPU may gather while it is busy; written under the pool's lock
- * @head: number of completions passed to the core; written under the pool's lock
- * @tail: number of completions gathered; written by the CPU, with interrupts off
- * @done: the completions from @head to @tail
- */
+/* Completions that a CPU has gathered. */
 struct ioband_ring {
-	struct ioband_pool *pool;
-	struct tasklet_struct end;
-	struct list_head joined;
-	bool may;
-	bool busy;
-	u32 head;
+	struct ioband_pool *pool;	/* the pool */
+	struct tasklet_struct end;	/* passes them at the end of an interrupt */
+	struct list_head joined;	/* in &ioband_pool.gather_cpus; under the pool's lock */
+	bool may;			/* in that list; written under the pool's lock */
+	bool busy;	/* the CPU may gather while it is busy; written under the pool's lock */
+	u32 head;			/* passed to the core; written under the pool's lock */
+	/* gathered; written by the CPU, with interrupts off */
 	u32 tail ____cacheline_aligned_in_smp;
-	struct ioband_done done[IOBAND_GATHER_MAX];
+	struct ioband_done done[IOBAND_GATHER_MAX];	/* from @head to @tail */
 };
 
 enum outcome {
@@ -196,7 +187,7 @@ static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_
 /*
  * Pass what all CPUs have gathered to the core, and set the quanta.  A CPU that has not seen a
  * smaller quantum yet may add a completion after its ring was read.  So the rings are read again.
- * (What was added until the end of an interrupt is passed there.)  Under the pool's lock.  Return:
+ * (Completions added until the end of an interrupt are passed there.)  Under the pool's lock.  Return:
  * how many there were.
  */
 static u32 pass_all(struct ioband_pool *pool)
@@ -288,14 +279,7 @@ static void end_interrupt(struct tasklet_struct *end)
 		pass_late(ring->pool, ring);
 }
 
-/**
- * ioband_gather_init_pool() - prepare a pool to gather completions
- * @pool: new
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or -ENOMEM.
- */
+/* Return: 0 or -ENOMEM. */
 int ioband_gather_init_pool(struct ioband_pool *pool)
 {
 	int cpu;
@@ -313,12 +297,7 @@ int ioband_gather_init_pool(struct ioband_pool *pool)
 	return 0;
 }
 
-/**
- * ioband_gather_exit_pool() - undo ioband_gather_init_pool()
- * @pool: without bios
- *
- * Context: Process; may sleep.
- */
+/* The pool has no bios. */
 void ioband_gather_exit_pool(struct ioband_pool *pool)
 {
 	int cpu;
@@ -328,15 +307,9 @@ void ioband_gather_exit_pool(struct ioband_pool *pool)
 	free_percpu(pool->rings);
 }
 
-/**
- * ioband_gather_add() - gather a completion
- * @pool: pool
- * @done: completion of a whole bio
- *
- * Context: Any.
- *
- * Return: true if the completion is passed later, and the counters unpinned; false if the caller
- * passes it.
+/*
+ * Gather the completion of a whole bio.  Return: true if it is passed later, and the counters
+ * unpinned; false if the caller passes it.
  */
 bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
 {
@@ -355,13 +328,7 @@ bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
 	return outcome != NOT_GATHERED;
 }
 
-/**
- * ioband_gather_pass() - pass what all CPUs have gathered to the core, and dispatch
- * @pool: pool
- * @now_ns: time
- *
- * Context: Under the pool's lock.
- */
+/* Pass all gathered completions to the core, and dispatch.  Under the pool's lock. */
 void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
@@ -369,13 +336,7 @@ void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
 		dispatch_queued(pool, now_ns);
 }
 
-/**
- * ioband_gather_pass_with() - pass a completion and all that are gathered to the core, and dispatch
- * @pool: pool
- * @done: the completion
- *
- * Context: Under the pool's lock.
- */
+/* Pass a completion and all that are gathered to the core, and dispatch.  Under the pool's lock. */
 void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done *done)
 {
 	const bool busy = !is_idle_task(current);
@@ -390,12 +351,9 @@ void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done 
 	dispatch_queued(pool, done->now_ns);
 }
 
-/**
- * ioband_gather_tick() - pass gathered completions, and find out anew which CPUs are busy
- * @pool: pool in the shared state
- * @now_ns: time
- *
- * Context: Under the pool's lock.
+/*
+ * In the shared state: pass gathered completions, and find out anew which CPUs are busy.  Under the
+ * pool's lock.
  */
 void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 {
@@ -417,12 +375,7 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 	pool->idle_ios = 0;
 }
 
-/**
- * ioband_gather_pass_any() - pass gathered completions, as a mapped device is freed
- * @pool: pool
- *
- * Context: Under the pool's lock.
- */
+/* Pass gathered completions, as a mapped device is freed.  Under the pool's lock. */
 void ioband_gather_pass_any(struct ioband_pool *pool)
 {
 	u64 newest_ns = 0;

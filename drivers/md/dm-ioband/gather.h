@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: completions on their way to the scheduler.
- */
+/* dm-ioband: completions on their way to the scheduler. */
 #ifndef DM_IOBAND_GATHER_H
 #define DM_IOBAND_GATHER_H
 
 #include "io.h"
 
-/**
- * struct ioband_done - a completion
- * @stream: stream of the bio
- * @member: mapped device
- * @stats: counters of the group, pinned by the bio
- * @now_ns: time
- * @latency_ns: time since the arrival of the whole bio; 0: the bio has not completed
- * @bill: cost of the bio; of a split, not the charge
- * @whole_bytes: size of the whole bio; without data, as in its bill
- * @op: see &enum ioband_op
- * @splittable: the bio could be split
- * @idle: the completion came to a CPU that was idle
- */
+/* A completion. */
 struct ioband_done {
 	struct ioband_stream *stream;
 	struct ioband_member *member;
-	struct ioband_stats *stats;
+	struct ioband_stats *stats;	/* of the group, pinned by the bio */
 	u64 now_ns;
-	u64 latency_ns;
-	struct ioband_bill bill;
-	u32 whole_bytes;
+	u64 latency_ns;		/* since the arrival of the whole bio; 0: it has not completed */
+	struct ioband_bill bill;	/* of a split, not the charge */
+	u32 whole_bytes;		/* of the whole bio; without data, as in its bill */
 	u8 op;
-	bool splittable;
-	bool idle;
+	bool splittable;		/* the bio could be split */
+	bool idle;			/* the completion came to a CPU that was idle */
 };
 
 int ioband_gather_init_pool(struct ioband_pool *pool);

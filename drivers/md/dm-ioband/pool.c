@@ -788,16 +788,9 @@ no_memory:
 	return -ENOMEM;
 }
 
-/**
- * ioband_pool_join() - let a table join a pool
- * @target: target with its settings
- * @name: name of the pool; made if it does not exist
- * @error: a sentence, on failure
- *
- * Context: Process; may sleep.
- *
- * Return: 0; -EINVAL if the settings are not those of the pool, or the device below is in it; or
- * -ENOMEM.
+/*
+ * Let a table join a pool, which is made if it does not exist.  May sleep.  Return: 0; -EINVAL if
+ * the settings are not those of the pool, or the device below is in it; or -ENOMEM.
  */
 int ioband_pool_join(struct ioband_target *target, const char *name,
 		     struct ioband_error *error)
@@ -834,12 +827,7 @@ unlock:
 	return ret;
 }
 
-/**
- * ioband_pool_hide() - hide a table that is removed from the tick
- * @target: target that has joined, and has no bios any more
- *
- * Context: Process; may sleep.
- */
+/* Hide a table that is removed, without bios, from the tick.  May sleep. */
 void ioband_pool_hide(struct ioband_target *target)
 {
 	struct ioband_pool *pool = target->pool;
@@ -849,13 +837,9 @@ void ioband_pool_hide(struct ioband_target *target)
 	mutex_unlock(&pool->walk);
 }
 
-/**
- * ioband_pool_leave() - let a table leave its pool
- * @target: hidden
- *
- * Frees the member and the pool with their last table.
- *
- * Context: Process, of the target's destructor; may sleep; takes the mutex of the registry.
+/*
+ * Let a hidden table leave its pool.  Frees the member and the pool with their last table.  May
+ * sleep; takes the mutex of the registry.
  */
 void ioband_pool_leave(struct ioband_target *target)
 {
@@ -889,23 +873,12 @@ static int pool_pm_event(struct notifier_block *block, unsigned long event, void
 
 static struct notifier_block pool_pm = { .notifier_call = pool_pm_event };
 
-/**
- * ioband_pool_init() - be told when the system is going to sleep
- *
- * Context: Process; may sleep.
- *
- * Return: 0 or a negative errno.
- */
+/* Be told when the system is going to sleep.  Return: 0 or a negative errno. */
 int __init ioband_pool_init(void)
 {
 	return register_pm_notifier(&pool_pm);
 }
 
-/**
- * ioband_pool_exit() - undo ioband_pool_init()
- *
- * Context: Process; may sleep.
- */
 void ioband_pool_exit(void)
 {
 	unregister_pm_notifier(&pool_pm);
@@ -930,17 +903,9 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
 	spin_unlock_irq(&pool->lock);
 }
 
-/**
- * ioband_pool_set() - change settings at run time
- * @target: target that got the message
- * @settings: the settings
- * @error: a sentence, on failure
- *
- * Queued bios stay in their groups.
- *
- * Context: Process; may sleep.
- *
- * Return: 0, -EINVAL if the settings contradict each other, or -ENOMEM.
+/*
+ * Change settings at run time.  Queued bios stay in their groups.  May sleep.  Return: 0, -EINVAL
+ * if the settings contradict each other, or -ENOMEM.
  */
 int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
 		    struct ioband_error *error)
@@ -962,14 +927,9 @@ int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *
 	return ret;
 }
 
-/**
- * ioband_pool_resume() - adopt the settings of a table that becomes live
- * @target: target of the table
- *
- * The table determines all settings of its device.  Settings of the pool that it does not give stay
- * as they are.
- *
- * Context: Process; may sleep.
+/*
+ * Adopt the settings of a table that becomes live.  The table determines all settings of its
+ * device.  Settings of the pool that it does not give stay as they are.  May sleep.
  */
 void ioband_pool_resume(struct ioband_target *target)
 {
@@ -994,12 +954,9 @@ void ioband_pool_resume(struct ioband_target *target)
 	registry_leave(noio);
 }
 
-/**
- * ioband_pool_settings() - the present settings, as a table line would give them
- * @target: target of the table
- * @settings: the result; @settings->given tells whether there is a weight
- *
- * Context: Process; may sleep.
+/*
+ * The present settings, as a table line would give them; @settings->given tells whether there is a
+ * weight.  May sleep.
  */
 void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *settings)
 {
@@ -1030,15 +987,7 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 	mutex_unlock(&registry_lock);
 }
 
-/**
- * ioband_pool_status() - print the status line
- * @target: target of the device
- * @settings: from ioband_pool_settings()
- * @result: buffer
- * @maxlen: size of the buffer
- *
- * Context: Process.
- */
+/* Print the status line, with the settings from ioband_pool_settings(). */
 void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
 			char *result, unsigned int maxlen)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: devices that share a scheduler.
- */
+/* dm-ioband: devices that share a scheduler. */
 #ifndef DM_IOBAND_POOL_H
 #define DM_IOBAND_POOL_H
 

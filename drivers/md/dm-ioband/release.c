@@ -87,14 +87,10 @@ static void turn_all_away(struct bio_list *bios, blk_status_t status)
 	}
 }
 
-/**
- * ioband_release_dying() - remove queued bios of dying tasks, and for deleted disks
- * @pool: pool
- *
- * The bios of dying tasks are dispatched.  The bios for deleted disks fail, whatever the weights
- * and maxima; later ones fail below, or here the next time.
- *
- * Context: Process; under the pool's walk mutex.
+/*
+ * Remove queued bios of dying tasks, which are dispatched, and for deleted disks.  These fail,
+ * whatever the weights and maxima; later ones fail below, or here the next time.  Under the pool's
+ * walk mutex; may sleep.
  */
 void ioband_release_dying(struct ioband_pool *pool)
 {
@@ -170,12 +166,9 @@ static void empty_queues(struct ioband_pool *pool, const struct ioband_target *t
 	ioband_dispatch(pool, ktime_get_ns());
 }
 
-/**
- * ioband_release_suspend() - empty the queues of a target's bios
- * @target: target that is being suspended
- * @requeue: return bios to device-mapper instead of dispatching them
- *
- * Context: Process; may sleep.
+/*
+ * Empty the queues of a target that is being suspended.  @requeue: return bios to device-mapper
+ * instead of dispatching them.  May sleep.
  */
 void ioband_release_suspend(struct ioband_target *target, bool requeue)
 {
@@ -192,12 +185,7 @@ void ioband_release_suspend(struct ioband_target *target, bool requeue)
 	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
 }
 
-/**
- * ioband_release_resume() - allow a target's bios to be queued again
- * @target: target that is being resumed
- *
- * Context: Process.
- */
+/* Allow the bios of a target that is being resumed to be queued again. */
 void ioband_release_resume(struct ioband_target *target)
 {
 	spin_lock_irq(&target->pool->lock);
@@ -205,15 +193,11 @@ void ioband_release_resume(struct ioband_target *target)
 	spin_unlock_irq(&target->pool->lock);
 }
 
-/**
- * ioband_release_sleep() - the system is going to sleep, or has woken up
- * @pool: pool
- * @sleeps: it is going to sleep: dispatch all bios, and queue none until it has woken up
- *
- * The kernel freezes all tasks first, and gives up after 20 s if one waits for I/O all the time.
- * Bios without data are still dispatched split by split: the rest of large ones stays queued.
- *
- * Context: Process; may sleep.
+/*
+ * The system is going to sleep: dispatch all bios, and queue none until it has woken up, which is
+ * told here, too.  The kernel freezes all tasks first, and gives up after 20 s if one waits for I/O
+ * all the time.  Bios without data are still dispatched split by split: the rest of large ones
+ * stays queued.  May sleep.
  */
 void ioband_release_sleep(struct ioband_pool *pool, bool sleeps)
 {

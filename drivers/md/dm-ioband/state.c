@@ -32,12 +32,7 @@
 #include "io.h"
 #include "limits.h"
 
-/**
- * ioband_state_arm_tick() - schedule the pool's next tick
- * @pool: pool with active groups
- *
- * Context: Any.
- */
+/* Schedule the next tick of a pool with active groups. */
 void ioband_state_arm_tick(struct ioband_pool *pool)
 {
 	queue_delayed_work(ioband_dispatch_wq, &pool->tick, IOBAND_TICK);
@@ -69,13 +64,9 @@ static void update_open(struct ioband_pool *pool)
 		set_open(group);
 }
 
-/**
- * ioband_state_is_lone() - test for the limit of a lone group
- * @pool: pool in the shared state
- *
- * Context: Under the pool's lock.
- *
- * Return: true if at most one group is active, and that limit is wider than the estimated one.
+/*
+ * In the shared state: is at most one group active, and the limit of a lone group wider than the
+ * estimated one?  Under the pool's lock.
  */
 bool ioband_state_is_lone(const struct ioband_pool *pool)
 {
@@ -132,12 +123,7 @@ static void begin_core(struct ioband_pool *pool, u64 now_ns)
 	ioband_core_begin(&pool->core, now_ns);
 }
 
-/**
- * ioband_state_share() - enter the shared state
- * @pool: pool in the open state
- *
- * Context: Under the pool's lock.
- */
+/* Enter the shared state from the open state, under the pool's lock. */
 void ioband_state_share(struct ioband_pool *pool)
 {
 	const u64 now_ns = ktime_get_ns();
@@ -157,13 +143,10 @@ void ioband_state_share(struct ioband_pool *pool)
 	update_open(pool);
 }
 
-/**
- * ioband_state_open() - enter the open state, in which only a maximum throttles bios
- * @pool: pool in the shared state; its queued bios are dispatched, here or soon by a work, except
- *	bios that wait for a maximum, a blocked device or a worker, and bios without data
- * @now_ns: time
- *
- * Context: Under the pool's lock.
+/*
+ * Enter the open state, in which only a maximum throttles bios.  Queued bios are dispatched, here
+ * or soon by a work, except bios that wait for a maximum, a blocked device or a worker, and bios
+ * without data.  Under the pool's lock.
  */
 void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 {
@@ -178,12 +161,7 @@ void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 	update_open(pool);
 }
 
-/**
- * ioband_state_activate() - mark a group as active
- * @group: group that has a bio, and was not open
- *
- * Context: Under the pool's lock.
- */
+/* Mark a group that has a bio, and was not open, as active.  Under the pool's lock. */
 void ioband_state_activate(struct ioband_group *group)
 {
 	struct ioband_pool *pool = group->pool;
@@ -215,11 +193,9 @@ void ioband_state_activate(struct ioband_group *group)
 		set_open(group);
 }
 
-/**
- * ioband_state_deactivate() - mark a group as not active
- * @group: active group without queued bios, and without bios in flight for some time
- *
- * Context: Under the pool's lock.
+/*
+ * Mark an active group without queued bios, and without bios in flight for some time, as not
+ * active.  Under the pool's lock.
  */
 void ioband_state_deactivate(struct ioband_group *group)
 {
@@ -230,12 +206,7 @@ void ioband_state_deactivate(struct ioband_group *group)
 	group->idle_since = jiffies;
 }
 
-/**
- * ioband_state_update() - apply a change of a weight, maximum, minimum or latency target
- * @pool: pool
- *
- * Context: Process.
- */
+/* A weight, maximum, minimum or latency target has changed. */
 void ioband_state_update(struct ioband_pool *pool)
 {
 	spin_lock_irq(&pool->lock);
@@ -245,17 +216,11 @@ void ioband_state_update(struct ioband_pool *pool)
 	spin_unlock_irq(&pool->lock);
 }
 
-/**
- * ioband_state_next_active() - walk over the active groups
- * @pool: pool
- *
- * Called as often as there are active groups, it returns each of them once.  The caller may drop
- * the lock in between; a group that becomes active meanwhile may be missed.
- *
- * Context: Under the pool's walk mutex and its lock, in the pool's tick or a suspend; there is an
- * active group.
- *
- * Return: the next group.
+/*
+ * Walk over the active groups, of which there is one: called as often as there are such groups, it
+ * returns each of them once.  The caller may drop the lock in between; a group that becomes active
+ * meanwhile may be missed.  Under the pool's walk mutex and its lock, in the pool's tick or a
+ * suspend.
  */
 struct ioband_group *ioband_state_next_active(struct ioband_pool *pool)
 {

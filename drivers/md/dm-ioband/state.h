@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the two states of a pool, and its active groups.
- */
+/* dm-ioband: the two states of a pool, and its active groups. */
 #ifndef DM_IOBAND_STATE_H
 #define DM_IOBAND_STATE_H
 

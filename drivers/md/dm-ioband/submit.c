@@ -78,25 +78,16 @@ static void add(struct ioband_io *io)
 		queue_work_on(cpu, target->submit_wq, &queue->work);
 }
 
-/**
- * ioband_submit_bio() - put a bio on a queue for a worker
- * @io: per-bio data, which may be gone on return
- *
- * Context: Under the pool's lock.
- */
+/* Put a bio, which may be gone on return, on a queue for a worker.  Under the pool's lock. */
 void ioband_submit_bio(struct ioband_io *io)
 {
 	atomic_inc(&io->target->ready_ios);
 	add(io);
 }
 
-/**
- * ioband_submit_split() - put the next split of a bio on a queue for a worker
- * @io: per-bio data; its bill is that of the split
- *
- * While splits of a bio are on a queue, or a worker submits them, later ones are added to them.
- *
- * Context: Under the pool's lock.
+/*
+ * Put the next split of a bio, with its bill, on a queue for a worker.  While splits of a bio are
+ * on a queue, or a worker submits them, later ones are added to them.  Under the pool's lock.
  */
 void ioband_submit_split(struct ioband_io *io)
 {
@@ -107,25 +98,18 @@ void ioband_submit_split(struct ioband_io *io)
 		add(io);
 }
 
-/**
- * ioband_submit_again() - put a bio on a queue again, as splits were added meanwhile
- * @io: per-bio data
- *
- * Context: Process, of the worker that submitted the earlier splits.
+/*
+ * The worker that submitted splits of a bio puts it on a queue again, as others were added
+ * meanwhile.
  */
 void ioband_submit_again(struct ioband_io *io)
 {
 	add(io);
 }
 
-/**
- * ioband_submit_wbt_waiting() - does a bio have to wait until earlier ones were submitted
- * @io: per-bio data
- *
- * Context: Under the pool's lock.
- *
- * Return: the list for its stream, which is passed to ioband_dispatch_wbt_waiting() when the worker
- * is done; NULL: the bio may be dispatched.
+/*
+ * If a bio has to wait until earlier ones were submitted: the list for its stream, which is passed
+ * to ioband_dispatch_wbt_waiting() when the worker is done.  Under the pool's lock.
  */
 struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io)
 {
@@ -140,12 +124,7 @@ struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io)
 	return &queue->waiting;
 }
 
-/**
- * ioband_submit_flush() - let a worker submit a target's own flush
- * @target: target with a flush that is due
- *
- * Context: Under the pool's lock.
- */
+/* Let a worker submit a target's own flush, which is due.  Under the pool's lock. */
 void ioband_submit_flush(struct ioband_target *target)
 {
 	queue_work(target->late_wq, &target->flush_work);
@@ -164,14 +143,9 @@ static bool is_asleep(struct ioband_queue *queue)
 	return asleep;
 }
 
-/**
- * ioband_submit_look() - find a queue with a worker that makes no progress
- * @queue: queue
- * @cpu: the CPU
- *
- * Context: Process, of the pool's tick, which runs on any CPU that has time for it.
- *
- * Return: true if streams wait for a worker that may never be done.
+/*
+ * In the pool's tick, which runs on any CPU that has time for it: find a queue with a worker that
+ * makes no progress.  Return: true if streams wait for a worker that may never be done.
  */
 bool ioband_submit_look(struct ioband_queue *queue, int cpu)
 {

@@ -117,13 +117,7 @@ static __always_inline void count(const struct ioband_io *io, int ios)
 	pool->held_bytes += ios * (s64)io->bytes;
 }
 
-/**
- * ioband_throttle_add() - count a bio that is going to be queued
- * @io: per-bio data with its group
- * @bio: the bio
- *
- * Context: Under the pool's lock.
- */
+/* Count a bio that is going to be queued, under the pool's lock. */
 void ioband_throttle_add(const struct ioband_io *io, struct bio *bio)
 {
 	count(io, 1);
@@ -146,14 +140,9 @@ static void remove_flusher(struct ioband_group *group, u32 bytes)
 	ioband_throttle_check(group);
 }
 
-/**
- * ioband_throttle_remove() - count a bio that has left the queue
- * @io: per-bio data
- * @bio: the bio
- *
- * Context: Under the pool's lock.
- *
- * Return: its size in bytes; at most IOBAND_NO_DATA_MAX if it transfers no data.
+/*
+ * Count a bio that has left the queue, under the pool's lock.  Return: its size in bytes; at most
+ * IOBAND_NO_DATA_MAX if it transfers no data.
  */
 u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio)
 {
@@ -175,14 +164,9 @@ u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio)
 	return size;
 }
 
-/**
- * ioband_throttle_is_over() - are the queued bios of a group's tasks at their bound
- * @group: group
- * @times: multiple of the bound
- *
- * Context: Any; without the pool's lock the answer may be outdated.
- *
- * Return: true if they are at @times the bound, or above.
+/*
+ * Are the queued bios of a group's tasks at @times their bound, or above?  Without the pool's lock
+ * the answer may be outdated.
  */
 bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times)
 {
@@ -190,13 +174,9 @@ bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int time
 	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_THROTTLE_BYTES;
 }
 
-/**
- * ioband_throttle_flusher_is_over() - is so much writeback queued that flushers sleep
- * @group: group
- *
- * Context: Any; without the pool's lock the answer may be outdated.
- *
- * Return: true if so.
+/*
+ * Is so much writeback queued that flushers sleep?  Without the pool's lock the answer may be
+ * outdated.
  */
 bool ioband_throttle_flusher_is_over(const struct ioband_group *group)
 {
@@ -282,12 +262,7 @@ static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags
 	return may_go_on(waiter) ? default_wake_function(entry, mode, flags, key) : 0;
 }
 
-/**
- * ioband_throttle_wake() - wake the sleeping tasks that may continue
- * @group: group
- *
- * Context: Under the pool's lock.
- */
+/* Wake the sleeping tasks that may continue, under the pool's lock. */
 void ioband_throttle_wake(struct ioband_group *group)
 {
 	lockdep_assert_held(&group->pool->lock);
@@ -295,13 +270,8 @@ void ioband_throttle_wake(struct ioband_group *group)
 	wake_up_all(&group->waiters);
 }
 
-/**
- * ioband_throttle_check() - wake the sleeping tasks that may continue, if there are any
- * @group: group
- *
- * A freeze of a queue wakes no task here: the pool's tick has to look.
- *
- * Context: Under the pool's lock.
+/*
+ * The same, if there are any.  A freeze of a queue wakes no task here: the pool's tick has to look.
  */
 void ioband_throttle_check(struct ioband_group *group)
 {
@@ -318,15 +288,9 @@ static void init_waiter(struct ioband_waiter *waiter, const struct ioband_target
 	waiter->entry.func = wake_one;
 }
 
-/**
- * ioband_throttle_prepare() - add the current task to the wait queue of its group
- * @waiter: the result; ioband_throttle_wait() or ioband_throttle_wait_flusher() has to follow
- * @target: target that received the bio in map()
- * @group: the group
- * @stats: counters of the group
- * @flusher: the task writes back
- *
- * Context: Under the pool's lock; the caller sleeps after it has dropped the lock.
+/*
+ * Add the current task to the wait queue of its group.  Under the pool's lock; the caller sleeps
+ * after it has dropped the lock, in ioband_throttle_wait() or ioband_throttle_wait_flusher().
  */
 void ioband_throttle_prepare(struct ioband_waiter *waiter, const struct ioband_target *target,
 			     struct ioband_group *group, struct ioband_stats *stats, bool flusher)
@@ -369,12 +333,7 @@ static bool sleep_for_a_while(const struct ioband_waiter *waiter, unsigned int s
 	return false;
 }
 
-/**
- * ioband_throttle_wait_flusher() - sleep until little writeback is queued
- * @waiter: from ioband_throttle_prepare()
- *
- * Context: Process; sleeps for IOBAND_FLUSHER_WAIT at most.
- */
+/* Sleep until little writeback is queued, for IOBAND_FLUSHER_WAIT at most. */
 void ioband_throttle_wait_flusher(struct ioband_waiter *waiter)
 {
 	struct ioband_group *group = waiter->group;
@@ -390,14 +349,10 @@ void ioband_throttle_wait_flusher(struct ioband_waiter *waiter)
 	ioband_stats_unpin(waiter->stats);
 }
 
-/**
- * ioband_throttle_wait() - sleep until the group is below its bound, or enough bios have left
- * @waiter: from ioband_throttle_prepare()
- * @dying: the task was killed, and sleeps anyway, unless it is a victim of the OOM killer
- *
- * Without @dying a killed task continues, as its bios are dispatched at once.
- *
- * Context: Process; may sleep.
+/*
+ * Sleep until the group is below its bound, or enough bios have left.  @dying: the task was killed,
+ * and sleeps anyway, unless it is a victim of the OOM killer.  Without it a killed task continues,
+ * as its bios are dispatched at once.
  */
 void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying)
 {
@@ -417,12 +372,7 @@ void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying)
 	ioband_stats_unpin(waiter->stats);
 }
 
-/**
- * ioband_throttle_add_swap() - count a write to swap that is going to be dispatched
- * @io: its per-bio data, with the size
- *
- * Context: Any.
- */
+/* Count a write to swap that is going to be dispatched. */
 void ioband_throttle_add_swap(struct ioband_io *io)
 {
 	struct ioband_member *member = io->target->member;
@@ -432,13 +382,9 @@ void ioband_throttle_add_swap(struct ioband_io *io)
 		WRITE_ONCE(member->swap_moved, jiffies);
 }
 
-/**
- * ioband_throttle_remove_swap() - a write to swap has completed
- * @io: its per-bio data; the bio may have been returned to device-mapper before it was counted
- *
- * One sleeping submitter is woken if little is left.
- *
- * Context: Any; without the pool's lock.
+/*
+ * A write to swap has completed; it may have been returned to device-mapper before it was counted.
+ * One sleeping submitter is woken if little is left.  Without the pool's lock.
  */
 void ioband_throttle_remove_swap(struct ioband_io *io)
 {
@@ -460,19 +406,12 @@ static bool may_wait_for_swap(const struct bio *bio)
 	       !ioband_throttle_reserve_is_low(bio);
 }
 
-/**
- * ioband_throttle_wait_swap() - make the submitter of a write to swap sleep before the bio arrives
- * @target: target of the bio
- * @bio: clone, which is not counted yet
- *
- * The task sleeps while much swap is in flight on the mapped device.  It does not sleep if it is
- * killed, submits for others, has a journal's transaction open, or clones run short.  Once none has
- * completed for IOBAND_SWAP_WAIT, no task sleeps until one does.
- *
- * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
- * ioband_enter_throttle().
- *
- * Return: the size of splits in which the bio should arrive, a power of two.
+/*
+ * Make the submitter of a write to swap sleep before it arrives, while much swap is in flight on
+ * the mapped device.  The task does not sleep if it is killed, submits for others, has a journal's
+ * transaction open, or clones run short.  Once none has completed for IOBAND_SWAP_WAIT, no task
+ * sleeps until one does.  Not on the detour, as in ioband_enter_throttle().  Return: the size of
+ * splits in which the bio should arrive, a power of two.
  */
 u32 ioband_throttle_wait_swap(struct ioband_target *target, struct bio *bio)
 {

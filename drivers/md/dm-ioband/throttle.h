@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: back-pressure: the bound on the queued bios of a group.
- */
+/* dm-ioband: back-pressure: the bound on the queued bios of a group. */
 #ifndef DM_IOBAND_THROTTLE_H
 #define DM_IOBAND_THROTTLE_H
 

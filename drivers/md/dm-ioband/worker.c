@@ -263,13 +263,9 @@ static void end_workers(struct ioband_target *target)
 	free_queues(target);
 }
 
-/**
- * ioband_worker_drain() - wait until a target's workers are idle
- * @target: suspended, with nothing queued
- *
- * A worker that has not begun has no bios, and need not wait for its CPU.
- *
- * Context: Process; may sleep.
+/*
+ * Wait until the workers of a suspended target with nothing queued are idle.  A worker that has not
+ * begun has no bios, and need not wait for its CPU.
  */
 void ioband_worker_drain(struct ioband_target *target)
 {
@@ -287,12 +283,7 @@ void ioband_worker_drain(struct ioband_target *target)
 	flush_work(&target->flush_work);
 }
 
-/**
- * ioband_worker_look() - find CPUs that run no workers
- * @target: target; it may be suspended
- *
- * Context: Process, of the pool's tick.
- */
+/* In the pool's tick: find CPUs that run no workers.  The target may be suspended. */
 void ioband_worker_look(struct ioband_target *target)
 {
 	struct ioband_queue *queue;
@@ -309,14 +300,8 @@ void ioband_worker_look(struct ioband_target *target)
 	}
 }
 
-/**
- * ioband_worker_init_target() - make a target's workers
- * @target: new
- *
+/*
  * When memory is short, the bio set of the splits has one as soon as an earlier one has completed.
- *
- * Context: Process; may sleep.
- *
  * Return: 0 or -ENOMEM.
  */
 int ioband_worker_init_target(struct ioband_target *target)
@@ -348,12 +333,7 @@ free:
 	return ret;
 }
 
-/**
- * ioband_worker_exit_target() - end a target's workers
- * @target: without bios
- *
- * Context: Process; may sleep.
- */
+/* The target has no bios.  May sleep. */
 void ioband_worker_exit_target(struct ioband_target *target)
 {
 	ioband_flush_exit_target(target);

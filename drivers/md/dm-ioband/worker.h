@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: workers submit dispatched bios.
- */
+/* dm-ioband: workers submit dispatched bios. */
 #ifndef DM_IOBAND_WORKER_H
 #define DM_IOBAND_WORKER_H
 

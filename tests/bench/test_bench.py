@@ -64,9 +64,9 @@ def test_callers_of_locks_are_told_apart() -> None:
 
 
 def test_the_cost_has_a_goal() -> None:
-    figures = {cost.BASE: {"1": 5000.0, "2": 6000.0}, "ioband": {"1": 5300.0, "2": 6601.0}}
+    figures = {cost.BASE: {"1": 5000.0, "2": 6000.0}, "ioband": {"1": 5270.0, "2": 6601.0}}
     one, two = cost.table(figures, "6.1").splitlines()[-2:]
-    assert one == "ioband, one process: +300 to dm-linear, goal at most 300 met"
+    assert one == "ioband, one process: +270 to dm-linear, goal at most 270 met"
     assert two == "ioband, two cgroups: +601 to dm-linear, goal at most 600 missed"
     alone = {"ioband": figures["ioband"]}
     assert cost.table(alone, "6.1").splitlines()[-1].startswith("ioband      ")

@@ -377,7 +377,7 @@ static void bios_of_the_open_state_do_not_count_for_long(void **state)
 	}
 }
 
-/* A minimum of the leaf that waits, below or above the rate that it has, takes no slots of others. */
+/* A minimum of the leaf that waits, below or above its rate, takes no slots of others. */
 static void a_minimum_leaves_the_device_to_others(void **state)
 {
 	static const u32 least[] = { 5, 20 };

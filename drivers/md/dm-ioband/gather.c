@@ -66,7 +66,7 @@
 #define IOBAND_GATHER_NS	(500 * NSEC_PER_USEC)
 
 /* A device with a longer mean time between completions seldom has two of them in an interrupt. */
-#define IOBAND_BURST_NS	NSEC_PER_MSEC
+#define IOBAND_BURST_NS	(100 * NSEC_PER_USEC)
 
 /* Completions that a CPU has gathered. */
 struct ioband_ring {
@@ -187,8 +187,8 @@ static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_
 /*
  * Pass what all CPUs have gathered to the core, and set the quanta.  A CPU that has not seen a
  * smaller quantum yet may add a completion after its ring was read.  So the rings are read again.
- * (Completions added until the end of an interrupt are passed there.)  Under the pool's lock.  Return:
- * how many there were.
+ * (Completions added until the end of an interrupt are passed there.)  Under the pool's lock.
+ * Return: how many there were.
  */
 static u32 pass_all(struct ioband_pool *pool)
 {

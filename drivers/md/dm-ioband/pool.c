@@ -356,7 +356,8 @@ static bool is_overhead_high(struct ioband_pool *pool, const struct ioband_progr
 			    list_empty(&pool->discarders) &&
 			    !ioband_discard_is_recent(&pool->lost, now_ns),
 		.busy = pool->busy_ticks >= IOBAND_OVERHEAD_TICKS &&
-			pool->core.gap_ns <= IOBAND_OVERHEAD_GAP_NS,
+			pool->core.gap_ns <= IOBAND_OVERHEAD_GAP_NS &&
+			pool->depth.longest_ns <= IOBAND_OVERHEAD_BURST_NS,
 		.late = late,
 	};
 	struct ioband_group *group;

@@ -23,12 +23,13 @@
  *	in the open state: the pool stays shared.  So it does with 100 MB/s, as there are
  *	24 400 I/Os a second in both states.
  *
- * There are trials only if nearly all completions come to CPUs that are not idle, within
- * IOBAND_OVERHEAD_GAP_NS of each other.  In the open state the device may become the limit: of a
- * group that submits more, or larger bios.  So the pool is shared as soon as the throughput falls
- * to that of the shared state, twice as many bios are in flight, or groups have other parts of the
- * throughput.  A trial without success is repeated after IOBAND_OVERHEAD_REST_NS, and later each
- * time.
+ * A trial costs the groups their weights for its open phase.  So there are trials only if nearly
+ * all completions come to CPUs that are not idle, within IOBAND_OVERHEAD_GAP_NS of each other, and
+ * not in bursts.  In the open state the device may become the limit: of a group that submits more,
+ * or larger bios.  So the pool is shared as soon as the throughput falls to that of the shared
+ * state, twice as many bios are in flight, or groups have other parts of the throughput.  A trial
+ * without success is repeated after IOBAND_OVERHEAD_REST_NS, and later each time; where the states
+ * divide the throughput in other ways, after IOBAND_OVERHEAD_REST_MAX_NS.
  *
  * A thread that completes bios never seems idle, so for such a device only the throughput decides.
  */
@@ -57,11 +58,14 @@
 
 /* For how long a trial opens the pool, and for how long, at first and at most, it does not. */
 #define IOBAND_OVERHEAD_OPEN_NS	(5 * NSEC_PER_SEC)
-#define IOBAND_OVERHEAD_REST_NS	(1 * NSEC_PER_SEC)
+#define IOBAND_OVERHEAD_REST_NS	(8 * NSEC_PER_SEC)
 #define IOBAND_OVERHEAD_REST_MAX_NS	(64 * NSEC_PER_SEC)
 
 /* A device with a longer mean time between completions leaves the CPUs time for the scheduler. */
-#define IOBAND_OVERHEAD_GAP_NS	(100 * NSEC_PER_USEC)
+#define IOBAND_OVERHEAD_GAP_NS	(50 * NSEC_PER_USEC)
+
+/* A device with longer times without a completion is throttled in windows. */
+#define IOBAND_OVERHEAD_BURST_NS	(5 * NSEC_PER_MSEC)
 
 /* CPUs are busy if at most one completion in so many comes to an idle one, for some ticks. */
 #define IOBAND_OVERHEAD_IDLE_PART	8
@@ -160,23 +164,19 @@ static inline bool ioband_overhead_measure(struct ioband_overhead *overhead,
 	return true;
 }
 
-/* Is the open state so much faster? */
-static inline bool ioband_overhead_is_high(const struct ioband_overhead *overhead)
+/* Is the open state better so far?  Then begin the next phase, else rest. */
+static inline void ioband_overhead_compare(struct ioband_overhead *overhead,
+					   const struct ioband_overhead_look *look,
+					   enum ioband_overhead_phase next)
 {
-	return overhead->open_rate >
-	       overhead->shared_rate + overhead->shared_rate / IOBAND_OVERHEAD_PART;
-}
+	const u64 least = overhead->shared_rate + overhead->shared_rate / IOBAND_OVERHEAD_PART;
 
-static inline void ioband_overhead_end_trial(struct ioband_overhead *overhead,
-					     const struct ioband_overhead_look *look)
-{
-	if (!ioband_overhead_is_high(overhead) || look->moved > IOBAND_OVERHEAD_MOVED) {
+	if (look->moved > IOBAND_OVERHEAD_MOVED)
+		overhead->rest_ns = IOBAND_OVERHEAD_REST_MAX_NS;
+	if (look->moved > IOBAND_OVERHEAD_MOVED || overhead->open_rate <= least)
 		ioband_overhead_rest(overhead, look->now_ns);
-		return;
-	}
-	overhead->rest_ns = 0;
-	overhead->until_ns = look->now_ns + IOBAND_OVERHEAD_OPEN_NS;
-	ioband_overhead_begin_phase(overhead, IOBAND_OVERHEAD_FOUND);
+	else
+		ioband_overhead_begin_phase(overhead, next);
 }
 
 /* The pool is open because of a trial: is it still faster so, while several groups are active? */
@@ -207,15 +207,10 @@ static inline bool ioband_overhead_is_measured(const struct ioband_overhead *ove
 	return overhead->phase != IOBAND_OVERHEAD_NONE && overhead->phase != IOBAND_OVERHEAD_FOUND;
 }
 
-/**
- * ioband_overhead_forget() - a weight or a limit has changed
- * @overhead: state
- *
- * The shared state may divide the throughput in another way now.
- */
+/* A weight or a limit has changed: the shared state may divide the throughput otherwise now. */
 static inline void ioband_overhead_forget(struct ioband_overhead *overhead)
 {
-	*overhead = (struct ioband_overhead) {};
+	ioband_overhead_begin_phase(overhead, IOBAND_OVERHEAD_NONE);
 }
 
 /**
@@ -251,16 +246,17 @@ static inline bool ioband_overhead_tick(struct ioband_overhead *overhead,
 		if (!ioband_overhead_measure(overhead, look, 2 * IOBAND_OVERHEAD_NS, &rate))
 			break;
 		overhead->open_rate = rate;
-		if (ioband_overhead_is_high(overhead))
-			ioband_overhead_begin_phase(overhead, IOBAND_OVERHEAD_AFTER);
-		else
-			ioband_overhead_rest(overhead, look->now_ns);
+		ioband_overhead_compare(overhead, look, IOBAND_OVERHEAD_AFTER);
 		break;
 	case IOBAND_OVERHEAD_AFTER:
 		if (!ioband_overhead_measure(overhead, look, IOBAND_OVERHEAD_NS, &rate))
 			break;
 		overhead->shared_rate = max(overhead->shared_rate, rate);
-		ioband_overhead_end_trial(overhead, look);
+		ioband_overhead_compare(overhead, look, IOBAND_OVERHEAD_FOUND);
+		if (overhead->phase != IOBAND_OVERHEAD_FOUND)
+			break;
+		overhead->rest_ns = 0;
+		overhead->until_ns = look->now_ns + IOBAND_OVERHEAD_OPEN_NS;
 		break;
 	case IOBAND_OVERHEAD_FOUND:
 		ioband_overhead_check(overhead, look);

@@ -8,6 +8,7 @@ Every figure includes the work of fio; only the differences count.
 """
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -114,9 +115,13 @@ def dm_linear(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Dev
 
 
 @contextlib.contextmanager
-def ioband(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device]:
-    """dm-ioband with a group for each cgroup."""
+def ioband(
+    guest: Guest, disk: str, groups: Sequence[Cgroup], weight: int | None = None
+) -> Iterator[Device]:
+    """dm-ioband with a group for each cgroup, the first one maybe with a weight."""
     with Ioband(guest, "bench-ioband", disk) as device:
+        if weight:
+            device.set_weight(groups[0], weight)
         asked = [0, 0]
 
         def held() -> float:
@@ -142,6 +147,7 @@ CONTESTANTS = (
     _scheduler("bfq"),
     Contestant("dm-linear", dm_linear),
     Contestant("ioband", ioband),
+    Contestant("ioband 4:1", functools.partial(ioband, weight=400)),
 )
 
 

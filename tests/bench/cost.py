@@ -104,7 +104,7 @@ def main() -> None:
         sys.exit(f"{', '.join(unknown)}: there are only {', '.join(names)}")
     chosen = [c for c in CONTESTANTS if not args.names or c.name in args.names]
     kernel = get_kernel(args.kernel)
-    module = build_module(kernel)[0] if any(c.name == "ioband" for c in chosen) else None
+    module = build_module(kernel)[0] if any(c.name.startswith("ioband") for c in chosen) else None
     progress(f"booting {kernel.release}, with instructions for a clock")
     with Guest(kernel, icount=True) as guest:
         if module:

@@ -32,12 +32,15 @@
  * itself, and bios of a dying task, are dispatched at once as well, but only up to a debt.
  * Otherwise a group with no other I/O would get the whole device.  Discards may occupy the device
  * for long.  Discards of a dying task wait for their turn.  Discards that the system waits for are
- * dispatched out of turn, split by split.  A transaction commits after all tasks in it have left
- * it, and each fsync waits for the commit.  So with ext4 a truncate that reads the last block of
- * its file delays the whole file system.  Newer xfs marks a transaction by PF_MEMALLOC_NOFS alone,
- * which read-ahead of data has as well.  But in its transactions xfs reads only metadata.  Without
- * memory, queued bios would use up the reserve of clones, for which all bios of the device wait.
- * So while half of it is in use, bios are dispatched at once.
+ * dispatched out of turn, split by split.
+ *
+ * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
+ * So with ext4 a truncate that reads the last block of its file delays the whole file system.
+ * Newer xfs marks a transaction by PF_MEMALLOC_NOFS alone, which read-ahead of data has as well.
+ * But in its transactions xfs reads only metadata.
+ *
+ * Without memory, queued bios would use up the reserve of clones, for which all bios of the device
+ * wait.  So while half of it is in use, bios are dispatched at once.
  */
 enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 {

@@ -270,7 +270,7 @@ static void pass_late(struct ioband_pool *pool, struct ioband_ring *ring)
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* An interrupt has ended, or the softirq in which bios completed. */
+/* An interrupt has ended in which bios completed. */
 static void end_interrupt(struct tasklet_struct *end)
 {
 	struct ioband_ring *ring = container_of(end, struct ioband_ring, end);

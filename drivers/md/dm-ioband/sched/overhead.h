@@ -19,9 +19,7 @@
  *	shared   50 ms	the same as before: the pool is open for IOBAND_OVERHEAD_OPEN_NS, then
  *			there is another trial
  *
- *	With weights 400:100 four fifths are of the first group in the shared state, and half
- *	in the open state: the pool stays shared.  So it does with 100 MB/s, as there are
- *	24 400 I/Os a second in both states.
+ *	So it is with weights 400:100: the queue of a task drains while the other one has the CPU.
  *
  * A trial costs the groups their weights for its open phase.  So there are trials only if nearly
  * all completions come to CPUs that are not idle, within IOBAND_OVERHEAD_GAP_NS of each other, and

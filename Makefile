@@ -173,8 +173,8 @@ check-words: ## Check the language of comments, messages, documentation and comm
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
 	$(PYTHON) tests/demo/demo.py
 
-bench: setup-bench ## Measure instructions, locks and throughput against the kernel's own schedulers
-	@for program in cost locks; do for later in 0 10; do \
+bench: setup-bench ## Measure instructions, locks, cache lines and throughput against the kernel's own schedulers
+	@for program in cost locks lines; do for later in 0 10; do \
 		$(PYTHON) tests/bench/$$program.py --json build/$$program-$$later.json \
 			--later-us $$later $(addprefix --kernel ,$(KERNEL)) || exit 1; done; done
 	$(PYTHON) tests/bench/speed.py --json build/speed.json

@@ -2,7 +2,9 @@
 """What the benchmarks make of their figures."""
 
 import cost
+import lines
 import locks
+import numpy as np
 import pytest
 import speed
 from harness.guest import Sample
@@ -70,3 +72,63 @@ def test_the_cost_has_a_goal() -> None:
     assert two == "ioband, two cgroups: +601 to dm-linear, goal at most 600 missed"
     alone = {"ioband": figures["ioband"]}
     assert cost.table(alone, "6.1").splitlines()[-1].startswith("ioband      ")
+
+
+READ, WRITE = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("accesses", "expected"),
+    [
+        ([(0, WRITE), (0, READ), (0, WRITE)], 0),  # one CPU
+        ([(0, READ), (1, READ), (0, READ)], 0),  # all only read
+        ([(0, WRITE), (1, READ), (1, READ), (0, READ)], 1),  # a reader gets a copy, once
+        ([(0, READ), (1, READ), (0, WRITE)], 1),  # the other copy is dropped
+        ([(0, WRITE), (1, WRITE), (0, WRITE)], 2),
+    ],
+)
+def test_lines_move_between_caches(accesses: list[tuple[int, int]], expected: int) -> None:
+    here = [(100 + number, 0x1000, *access) for number, access in enumerate(accesses)]
+    apart = [(100, 0x1000 + 64 * cpu, cpu, store) for cpu, store in accesses]
+    assert lines.moves(here).total() == expected
+    assert lines.moves(apart).total() == 0
+
+
+def test_only_lines_of_the_modules_count() -> None:
+    symbols = lines.Symbols(
+        "0000000000000100 t null_queue_rq\t[null_blk]\n"
+        "0000000000000200 t ioband_map\t[dm_ioband]\n"
+        "0000000000000300 T _raw_spin_lock\n"
+        "0000000000000400 T tick\n"
+    )
+    accesses = np.array(
+        [
+            (0x104, 0x9000, 1, 0, WRITE),  # a read enters the disk
+            (0x108, 0x9000, 2, 0, READ),
+            (0x208, 0x5000, 3, 0, READ),  # the lock's line is the module's
+            (0x304, 0x5000, 3, 0, WRITE),
+            (0x304, 0x5000, 4, 1, WRITE),
+            (0x404, 0x7000, 5, 0, WRITE),  # the tick's is not
+            (0x404, 0x7000, 5, 1, WRITE),
+            (0x104, 0x9100, 6, 1, WRITE),
+        ],
+        lines.ACCESS,
+    )
+    found = lines.evaluate(accesses, symbols, {"dm_ioband"}, 2)
+    assert found.ios == [1, 1]
+    assert found.by_function == {"_raw_spin_lock": 0.5} and found.per_io == 0.5
+
+
+def test_the_growth_of_lines_has_a_goal() -> None:
+    def figures(*per_io: float) -> dict[int, lines.Figures]:
+        return {
+            cpus: {
+                load: {name: lines.Moves(its, {}, [1] * cpus, 0.0) for name in lines.MODULES}
+                for load in lines.LOADS
+            }
+            for cpus, its in zip((2, 16), per_io, strict=True)
+        }
+
+    for its, verdict in (((2.0, 2.4), "met"), ((2.0, 2.5), "missed"), ((0.1, 1.0), "met")):
+        last = lines.table(figures(*its), "6.1", 0).splitlines()[-1]
+        assert f"goal 1.2 {verdict}; 16 of 16 CPUs submit" in last

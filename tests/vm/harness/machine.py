@@ -34,6 +34,7 @@ class Options:
     turns on one, every 0.1 s and whenever one of them idles or spins.  Thereby
     guests side by side do not wait for processors that the host has taken away.
     With secure_boot its firmware starts only signed programs, and so does the kernel.
+    plugin observes what its processors execute (QEMU only): a file, and arguments.
     """
 
     smp: int = 2
@@ -43,6 +44,7 @@ class Options:
     cgroup: str = "v2"
     systemd: bool = False
     secure_boot: bool = False
+    plugin: str = ""
     cmdline: str = ""
     disks_mib: Sequence[int] = ()
 

@@ -75,6 +75,7 @@ class Qemu(Machine):
             ("-object", "rng-random,id=rng,filename=/dev/urandom"),
             ("-device", "virtio-rng-pci,rng=rng"),
             *([("-device", "virtio-scsi-pci,id=scsi")] if options.systemd else []),
+            *([("-plugin", options.plugin)] if options.plugin else []),
             *self._shared("host", Path("/"), "readonly=on"),
             *self._shared("share", self._dir / "share"),
             *(

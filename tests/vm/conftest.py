@@ -41,7 +41,7 @@ if os.environ.get("IOBAND_KERNEL") != "debug":
 if os.environ.get("IOBAND_KERNEL") not in VARIANTS:
     collect_ignore += ["test_io_latency.py"]
 
-FAILED = pytest.StashKey[bool]()
+UNFINISHED = pytest.StashKey[bool]()  # the test failed, or was skipped in the middle
 # Debian's kernel zeroes all memory that it allocates, moves the stack at each system call, and
 # asks AppArmor and audit at each open: a third of the time of a short command.  make bench and
 # make demo measure with Debian's settings.
@@ -115,7 +115,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     outcome = yield
     report = outcome.get_result()
     if report.when in ("setup", "call"):
-        item.stash[FAILED] = report.failed
+        item.stash[UNFINISHED] = not report.passed
 
 
 @pytest.fixture
@@ -143,9 +143,9 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         if not machine.death_expected:
             pytest.fail("the guest died", pytrace=False)
         return
-    failed = request.node.stash.get(FAILED, False)
-    # Data of a failed test, on disks or in the firmware, would reach the next test.
-    lasts = failed and (machine.got_disks or machine.options.secure_boot)
+    unfinished = request.node.stash.get(UNFINISHED, False)
+    # Data of an unfinished test, on disks or in the firmware, would reach the next test.
+    lasts = unfinished and (machine.got_disks or machine.options.secure_boot)
     try:
         left = [] if lasts else clean(machine)
         bad = new_complaints(machine)
@@ -156,7 +156,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     if not reusable:
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
-    if not failed:  # a failed test could not clean up
+    if not unfinished:  # else it could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)

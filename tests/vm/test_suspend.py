@@ -996,6 +996,8 @@ def test_no_task_waits_for_room_in_a_transaction(
 @pytest.fixture
 def no_clones(ioband: Guest) -> Iterator[Callable[[], None]]:
     """Lets device-mapper have no memory for further clones of bios (noclones.c)."""
+    if not ioband.exists("/sys/kernel/debug/kprobes"):
+        raise UnsupportedError("the kernel has no probes of functions")
     (module,) = build_module(ioband.kernel, REPO / "tests/vm/noclones")
     yield lambda: ioband.insmod(module)
     if ioband.alive:

@@ -80,7 +80,7 @@ def test_features_are_shown() -> None:
         ("``S1: shares``", "``S4: shares``", "not met: ('S4', 'shares')"),
         ("``S4: shares``", "``S1: shares``", "met: ('S1', 'shares')"),
         ("``S1: shares``", "``S1: sharing``", "not met: ('S1', 'sharing')"),
-        ("while no groups compete |", "yes |", "'yes', and this is missing"),
+        ("where CPUs, not the device, are the limit |", "yes |", "'yes', and this is missing"),
         ("Missing: zoned", "Zoned", "'all but zoned ones', and this is missing: ''"),
         ("``tests/unit/iobandctl/test_explain", "``test_explain", "nothing shows it: why a group"),
         ("hard maximum in", "A maximum in", "no text: hard maximum in"),

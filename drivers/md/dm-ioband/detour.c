@@ -15,30 +15,38 @@
 
 #include <linux/backing-dev.h>
 #include <linux/blkdev.h>
+#include <linux/slab.h>
 
 /* The hidden disk; one for all devices. */
 static struct gendisk *detour_disk;
 
 #ifdef CONFIG_BLK_INLINE_ENCRYPTION
-static struct blk_crypto_profile detour_crypto;
+/* Not static: the block layer registers a key of lockdep in it. */
+static struct blk_crypto_profile *detour_crypto;
 
 /* Let bios pass with any key, which the device below uses. */
-static void accept_keys(void)
+static int __init accept_keys(void)
 {
-	blk_crypto_profile_init(&detour_crypto, 0);
-	detour_crypto.max_dun_bytes_supported = BLK_CRYPTO_MAX_IV_SIZE;
-	memset(detour_crypto.modes_supported, 0xff, sizeof(detour_crypto.modes_supported));
-	ioband_compat_accept_key_types(&detour_crypto);
-	blk_crypto_register(&detour_crypto, detour_disk->queue);
+	detour_crypto = kzalloc(sizeof(*detour_crypto), GFP_KERNEL);
+	if (!detour_crypto)
+		return -ENOMEM;
+	blk_crypto_profile_init(detour_crypto, 0);
+	detour_crypto->max_dun_bytes_supported = BLK_CRYPTO_MAX_IV_SIZE;
+	memset(detour_crypto->modes_supported, 0xff, sizeof(detour_crypto->modes_supported));
+	ioband_compat_accept_key_types(detour_crypto);
+	blk_crypto_register(detour_crypto, detour_disk->queue);
+	return 0;
 }
 
 static void forget_keys(void)
 {
-	blk_crypto_profile_destroy(&detour_crypto);
+	blk_crypto_profile_destroy(detour_crypto);
+	kfree(detour_crypto);
 }
 #else
-static void accept_keys(void)
+static int __init accept_keys(void)
 {
+	return 0;
 }
 
 static void forget_keys(void)
@@ -92,7 +100,9 @@ int __init ioband_detour_init(void)
 	detour_disk->fops = &detour_ops;
 	/* Sectors of any device below must lie on it. */
 	set_capacity(detour_disk, LLONG_MAX >> SECTOR_SHIFT);
-	accept_keys();
+	ret = accept_keys();
+	if (ret)
+		goto put;
 	ret = add_disk(detour_disk);
 	if (ret)
 		goto put;

@@ -11,6 +11,7 @@
 #include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/sysfs.h>
 #include <linux/version.h>
 #include <linux/vmalloc.h>
@@ -112,7 +113,8 @@ static const struct block_device_operations raredisk_ops = {
 };
 
 #ifdef CONFIG_BLK_INLINE_ENCRYPTION
-static struct blk_crypto_profile profile;
+/* Not static: the block layer registers a key of lockdep in it. */
+static struct blk_crypto_profile *profile;
 
 static int take_key(struct blk_crypto_profile *of, const struct blk_crypto_key *key,
 		    unsigned int slot)
@@ -124,18 +126,24 @@ static int offer_encryption(void)
 {
 	int ret;
 
-	ret = blk_crypto_profile_init(&profile, 1);
-	if (ret)
+	profile = kzalloc(sizeof(*profile), GFP_KERNEL);
+	if (!profile)
+		return -ENOMEM;
+	ret = blk_crypto_profile_init(profile, 1);
+	if (ret) {
+		kfree(profile);
 		return ret;
-	profile.ll_ops.keyslot_program = take_key;
-	profile.ll_ops.keyslot_evict = take_key;
-	profile.max_dun_bytes_supported = 8;
-	profile.modes_supported[BLK_ENCRYPTION_MODE_AES_256_XTS] = SZ_4K;
+	}
+	profile->ll_ops.keyslot_program = take_key;
+	profile->ll_ops.keyslot_evict = take_key;
+	profile->max_dun_bytes_supported = 8;
+	profile->modes_supported[BLK_ENCRYPTION_MODE_AES_256_XTS] = SZ_4K;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-	profile.key_types_supported = BLK_CRYPTO_KEY_TYPE_RAW;
+	profile->key_types_supported = BLK_CRYPTO_KEY_TYPE_RAW;
 #endif
-	if (!blk_crypto_register(&profile, disk->queue)) {
-		blk_crypto_profile_destroy(&profile);
+	if (!blk_crypto_register(profile, disk->queue)) {
+		blk_crypto_profile_destroy(profile);
+		kfree(profile);
 		return -EINVAL;
 	}
 	return 0;
@@ -143,7 +151,8 @@ static int offer_encryption(void)
 
 static void withdraw_encryption(void)
 {
-	blk_crypto_profile_destroy(&profile);
+	blk_crypto_profile_destroy(profile);
+	kfree(profile);
 }
 #else
 static int offer_encryption(void)

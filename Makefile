@@ -177,6 +177,8 @@ bench: setup-bench ## Measure instructions, locks, cache lines and throughput ag
 	@for program in cost locks lines; do for later in 0 10; do \
 		$(PYTHON) tests/bench/$$program.py --json build/$$program-$$later.json \
 			--later-us $$later $(addprefix --kernel ,$(KERNEL)) || exit 1; done; done
+	$(PYTHON) tests/bench/cost.py --json build/cost-shared.json --later-us 2000 --limit 64 \
+		$(addprefix --kernel ,$(KERNEL))
 	$(PYTHON) tests/bench/speed.py --json build/speed.json
 
 lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/results (S=S5,S6 PEERS=bfq,ioband)

@@ -37,10 +37,14 @@ LEAN = {
 
 
 class Device(NamedTuple):
-    """The device of a load; held() is the part of I/Os queued since its last call."""
+    """The device of a load; held() is the part of I/Os queued since its last call.
+
+    state() is that of ioband's pool.
+    """
 
     path: str
     held: Callable[[], float] = lambda: math.nan
+    state: Callable[[], str] = lambda: "none"
 
 
 class Contestant(NamedTuple):
@@ -116,10 +120,14 @@ def dm_linear(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Dev
 
 @contextlib.contextmanager
 def ioband(
-    guest: Guest, disk: str, groups: Sequence[Cgroup], weight: int | None = None
+    guest: Guest,
+    disk: str,
+    groups: Sequence[Cgroup],
+    weight: int | None = None,
+    **settings: object,
 ) -> Iterator[Device]:
     """dm-ioband with a group for each cgroup, the first one maybe with a weight."""
-    with Ioband(guest, "bench-ioband", disk) as device:
+    with Ioband(guest, "bench-ioband", disk, **settings) as device:
         if weight:
             device.set_weight(groups[0], weight)
         asked = [0, 0]
@@ -131,24 +139,29 @@ def ioband(
             asked[:] = now
             return waited / ios if ios else math.nan
 
-        yield Device(device.path, held)
+        yield Device(device.path, held, lambda: device.info().state)
 
 
 def _scheduler(name: str) -> Contestant:
     return Contestant(name, lambda guest, disk, groups: scheduler(guest, disk, groups, name))
 
 
-CONTESTANTS = (
-    _scheduler("none"),
-    Contestant("io.cost", io_cost),
-    Contestant("io.max", io_max),
-    _scheduler("kyber"),
-    _scheduler("mq-deadline"),
-    _scheduler("bfq"),
-    Contestant("dm-linear", dm_linear),
-    Contestant("ioband", ioband),
-    Contestant("ioband 4:1", functools.partial(ioband, weight=400)),
-)
+def contestants(**settings: object) -> list[Contestant]:
+    """All of them; the settings are those of ioband's pool."""
+    return [
+        _scheduler("none"),
+        Contestant("io.cost", io_cost),
+        Contestant("io.max", io_max),
+        _scheduler("kyber"),
+        _scheduler("mq-deadline"),
+        _scheduler("bfq"),
+        Contestant("dm-linear", dm_linear),
+        Contestant("ioband", functools.partial(ioband, **settings)),
+        Contestant("ioband 4:1", functools.partial(ioband, weight=400, **settings)),
+    ]
+
+
+CONTESTANTS = contestants()
 
 
 # -- the load ------------------------------------------------------------------
@@ -162,11 +175,12 @@ def entered(
     disk: str,
     queues: int = 1,
     later_us: int = 0,
+    **attributes: int,
 ) -> Iterator[Entry]:
     """A contestant on a new disk, as traces of a policy stay with the disk that had it."""
     way = {"irqmode": 2, "completion_nsec": 1000 * later_us} if later_us else {"irqmode": 0}
     with (
-        null_blk(guest, disk, blocksize=512, submit_queues=queues, **way) as path,
+        null_blk(guest, disk, blocksize=512, submit_queues=queues, **way, **attributes) as path,
         contestant.set_up(guest, path, groups) as device,
     ):
         yield Entry(contestant.name, path, device)

@@ -132,3 +132,17 @@ def test_the_growth_of_lines_has_a_goal() -> None:
     for its, verdict in (((2.0, 2.4), "met"), ((2.0, 2.5), "missed"), ((0.1, 1.0), "met")):
         last = lines.table(figures(*its), "6.1", 0).splitlines()[-1]
         assert f"goal 1.2 {verdict}; 16 of 16 CPUs submit" in last
+
+
+def test_the_cost_of_a_shared_pool_has_one_column() -> None:
+    figures = {cost.BASE: {"2": 6000.0}, "ioband": {"2": 6600.0}}
+    text = cost.table(figures, "6.1").splitlines()
+    assert text[1].split() == ["two", "cgroups", "-none", "-linear"]
+    assert text[-1] == "ioband, two cgroups: +600 to dm-linear, goal at most 600 met"
+
+
+def test_idle_time_is_summed() -> None:
+    text = (
+        "\n  .nohz_mode      : 2\n  .idle_sleeptime : 1200 nsecs\n  .iowait_sleeptime: 34 nsecs\n"
+    )
+    assert cost.idle_ns(text) == 1234

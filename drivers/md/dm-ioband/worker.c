@@ -32,6 +32,9 @@ struct ioband_split {
 
 #define SPLIT_POOL	16
 
+/* For so many bios requests are allocated together: as many as the block layer's plugs have. */
+#define IOBAND_PLUG_IOS	32
+
 static void split_end_io(struct bio *bio)
 {
 	struct ioband_split *split = container_of(bio, struct ioband_split, bio);
@@ -157,7 +160,20 @@ static u32 count_sent(const struct ioband_target *target)
 	return max(READ_ONCE(target->member->stall_dev.inflight_ios), ready) - ready;
 }
 
-/* Submit the bios of a list, plugged.  Return: number of the device's bios in flight then. */
+/* The number of bios in a list, up to IOBAND_PLUG_IOS. */
+static unsigned short count_list(const struct llist_node *list)
+{
+	unsigned short ios = 0;
+
+	for (; list && ios < IOBAND_PLUG_IOS; list = list->next)
+		ios++;
+	return ios;
+}
+
+/*
+ * Submit the bios of a list, plugged.  The block layer allocates requests for all of them at once.
+ * Return: number of the device's bios in flight then.
+ */
 static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 {
 	struct ioband_io *io, *next;
@@ -165,6 +181,7 @@ static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 	u32 sent;
 
 	blk_start_plug(&plug);
+	plug.nr_ios = count_list(list);
 	llist_for_each_entry_safe(io, next, list, queued) {
 		if (io->split_bytes) {
 			submit_splits(io, &plug);

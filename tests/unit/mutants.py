@@ -24,11 +24,6 @@ CORE = [
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
     Mutant(
-        "writers-wait-for-pauses",
-        "		core_end_pauses(core, now_ns);\n}",
-        "		;\n}",
-    ),
-    Mutant(
         "urgent-makes-a-reader",
         "	if (in_turn) {\n		leaf->async",
         "	{\n		leaf->async",
@@ -139,18 +134,10 @@ CORE = [
 ]
 
 TREE = [
-    Mutant(
-        "still-waiting", "dirs ? IOBAND_LEAF_BACKLOGGED :\n", "false ? IOBAND_LEAF_BACKLOGGED :\n"
-    ),
-    Mutant(
-        "withdrawn-idle",
-        "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
-        "IOBAND_LEAF_IDLE",
-    ),
     Mutant("by-weight-below", "below ? BYPASS : reason", "reason"),
     Mutant(
         "by-weight-for-nothing",
-        "(reason == BY_WEIGHT && core->slice_ns && core->nr_minima)",
+        "(reason == BY_WEIGHT && slices && core->nr_minima)",
         "false",
     ),
     Mutant(
@@ -195,15 +182,13 @@ TREE = [
     ),
     Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
     Mutant("blocked-ways-may", "	return leaf->dirs & (", "	return leaf->dirs | 0 * ("),
-    Mutant(
-        "below-a-block", "		open &= ent_open(ent);\n	}\n	return", "	}\n	return"
-    ),
+    Mutant("below-a-block", "			*open = below;\n", ""),
     Mutant(
         "promised-leads-far",
         "max(IOBAND_LAG_MAX, (u64)charge)",
         "IOBAND_DEBT_MAX",
     ),
-    Mutant("node-follows-the-promised", "core->slice_ns || reason != BY_WEIGHT", "core->slice_ns"),
+    Mutant("node-follows-the-promised", "slices || reason != BY_WEIGHT", "slices"),
     Mutant(
         "promised-not-found",
         "		if (unlikely(ent->min))\n			core->hooks->min_changed(core, ent->min);",
@@ -295,13 +280,13 @@ TREE = [
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, below ? BYPASS : reason);",
-        "{ ent_charge(core, ent, charge, below ? BYPASS : reason); break; }",
+        "ent_charge(core, ent, charge, BY_WEIGHT, false);",
+        "{ ent_charge(core, ent, charge, BY_WEIGHT, false); break; }",
     ),
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns || reason != BY_WEIGHT)\n			reach",
+        "if (slices || reason != BY_WEIGHT)\n			reach",
         "if (reason != BY_WEIGHT)\n			reach",
     ),
     Mutant(
@@ -590,7 +575,6 @@ STALL = [
         "ioband_core_set_limit(core, limit_ios, stall",
     ),
     Mutant("hang-is-forgotten", "stall_dev->hangs |= silent", "stall_dev->hangs = silent"),
-    Mutant("hangs-for-good", "	stall_dev->hangs = false;\n", ""),
     Mutant("hang-counts", "core, limit_ios, stall->stuck_ios);", "core, limit_ios, 0);"),
     Mutant("never-blocked", "stall_dev->blocked = blocked;", "stall_dev->blocked = false;"),
     Mutant(
@@ -617,8 +601,8 @@ BELOW = [
     Mutant("counts-on", "core->below.apart_ios += apart ? inflight : -inflight;", ""),
     Mutant(
         "apart-for-good",
-        "				set_apart(core, leaf, dir, false);",
-        "				(void)0;",
+        "		if (apart)\n			set_apart(core, leaf, dir, false);",
+        "		(void)0;",
     ),
     Mutant(
         "late-by-a-policy",
@@ -627,13 +611,32 @@ BELOW = [
     ),
     Mutant("counts-for-minima", "core->min_ios -= apart ?", "core->min_ios -= 0 * apart ?"),
     Mutant("minima-hide-it", "- core->extra_ios - core->min_ios;", "- core->extra_ios;"),
-    Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true"),
     Mutant("no-probe", "return leaf && may_probe(core, leaf) ? leaf : NULL;", "return NULL;"),
     Mutant("removed-stays", "	end_apart(core, leaf);\n	leave(", "	leave("),
     Mutant("open-counts", "core->told_ns + IOBAND_BELOW_OPEN_NS && trips", "U64_MAX - 1 && trips"),
 ]
 
+CORE_H = [
+    Mutant(
+        "writers-wait-for-pauses",
+        "		ioband_core_end_pauses(core, now_ns);\n",
+        "		;\n",
+    ),
+]
+
+STALL_H = [Mutant("hangs-for-good", "	stall_dev->hangs = false;\n", "")]
+
+BELOW_H = [Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true")]
+
 TREE_H = [
+    Mutant(
+        "still-waiting", "dirs ? IOBAND_LEAF_BACKLOGGED :\n", "false ? IOBAND_LEAF_BACKLOGGED :\n"
+    ),
+    Mutant(
+        "withdrawn-idle",
+        "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
+        "IOBAND_LEAF_IDLE",
+    ),
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]

@@ -186,59 +186,55 @@ static void set_apart(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	leaf_update(core, leaf);
 }
 
-/* A bio is dispatched. */
-void ioband_below_launch(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
-			 u64 now_ns)
+/* The first bio of a flow is dispatched. */
+void ioband_below_begin(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
+			u64 now_ns)
 {
-	const bool apart = leaf->apart_dirs & 1 << dir;
-	struct ioband_flow *flow = &leaf->flows[dir];
-
-	core->below.apart_ios += apart;
-	if (!flow->inflight) {
-		begin_trip(core, flow, now_ns);
-		core->below.flows += !apart;
-	}
-	flow->inflight++;
-	leaf->probes |= unlikely(core->below.probe == leaf) &&
-			ioband_tree_counted_ios(core) > core->limit_ios;
+	begin_trip(core, &leaf->flows[dir], now_ns);
+	core->below.flows += !(leaf->apart_dirs & 1 << dir);
 }
 
-/* A bio has completed. */
-void ioband_below_complete(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
-			   u64 now_ns)
+/* A bio completes while some flow is apart. */
+void ioband_below_count(struct ioband_core *core, const struct ioband_leaf *leaf,
+			enum ioband_dir dir, u64 now_ns)
+{
+	struct ioband_below *below = &core->below;
+	const bool apart = leaf->apart_dirs & 1 << dir;
+
+	below->apart_ios -= apart;
+	if (below->apart_ios && !apart && ++below->others == IOBAND_BELOW_HOLE_IOS) {
+		below->others = 0;
+		below->hole_until_ns = now_ns + IOBAND_BELOW_HOLE_NS;
+	}
+}
+
+/* A trip of a flow has ended. */
+void ioband_below_end_trip(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_dir dir, u64 now_ns)
 {
 	struct ioband_below *below = &core->below;
 	const bool apart = leaf->apart_dirs & 1 << dir;
 	struct ioband_flow *flow = &leaf->flows[dir];
+	const u32 trips = trips_since(core, &flow->from, dir);
 
-	below->apart_ios -= apart;
-	if (unlikely(below->apart_ios) && !apart && ++below->others == IOBAND_BELOW_HOLE_IOS) {
-		below->others = 0;
-		below->hole_until_ns = now_ns + IOBAND_BELOW_HOLE_NS;
-	}
-	flow->inflight--;
-	flow->left--;
-	if (!leaf->probes)
-		below->done_ns = now_ns;
-	leaf->probes = false;
 	if (!flow->inflight)
 		below->flows -= !apart;
-	if (!flow->inflight || !flow->left) {
-		const u32 trips = trips_since(core, &flow->from, dir);
-
-		below->trips.dir[dir] += below->trips.dir[dir] == flow->from.dir[dir];
-		flow->trips += trips;
-		if (trips < IOBAND_BELOW_FEW) {
-			flow->since_ns = 0;
-			flow->trips = 0;
-			if (apart)
-				set_apart(core, leaf, dir, false);
-		}
-		if (flow->inflight)
-			begin_trip(core, flow, now_ns);
+	below->trips.dir[dir] += below->trips.dir[dir] == flow->from.dir[dir];
+	flow->trips += trips;
+	if (trips < IOBAND_BELOW_FEW) {
+		flow->since_ns = 0;
+		flow->trips = 0;
+		if (apart)
+			set_apart(core, leaf, dir, false);
 	}
-	if (unlikely(leaf->full_dirs))
-		leaf_update(core, leaf);
+	if (flow->inflight)
+		begin_trip(core, flow, now_ns);
+}
+
+/* A bio of a leaf has completed that has a limit of its own: more may be dispatched. */
+void ioband_below_update(struct ioband_core *core, struct ioband_leaf *leaf)
+{
+	leaf_update(core, leaf);
 }
 
 static void end_apart(struct ioband_core *core, struct ioband_leaf *leaf)

@@ -222,13 +222,10 @@ static u8 leaf_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8
 	return likely(!leaf->apart_dirs) ? dirs : ioband_below_open(core, leaf, dirs);
 }
 
-/* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
-static void core_expire(struct ioband_core *core, u64 now_ns)
+static void core_end_graces(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
-	if (core->holder)
-		ioband_slice_charge(core, now_ns);
 	while ((first = rb_first_cached(&core->anticipated))) {
 		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, grace);
 
@@ -238,8 +235,17 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 	}
 }
 
+/* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
+static void core_expire(struct ioband_core *core, u64 now_ns)
+{
+	if (unlikely(core->holder))
+		ioband_slice_charge(core, now_ns);
+	if (rb_first_cached(&core->anticipated))
+		core_end_graces(core, now_ns);
+}
+
 /* End the idling for throttled writeback; leaves in normal anticipation keep their grace period. */
-static void core_end_pauses(struct ioband_core *core, u64 now_ns)
+void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *rb, *next;
 
@@ -266,17 +272,6 @@ void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf)
 		core->bypass_leaf = NULL;
 }
 
-/*
- * A synchronous bio has arrived, or is dispatched.  For IOBAND_PAUSE_NS no leaf keeps the lag of a
- * pause, and the device does not idle for one.
- */
-void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
-{
-	core->sync_ns = max(core->sync_ns, now_ns);
-	if (unlikely(core->pausing))
-		core_end_pauses(core, now_ns);
-}
-
 /* The caller reports all bios from now on.  It may have dispatched others before. */
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
@@ -286,13 +281,12 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 	ioband_core_note_sync(core, now_ns);
 }
 
-/* A bio is queued, or may be dispatched again.  Only the first in each direction has an effect. */
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
-		      u64 now_ns)
+/* The first bio in a direction is queued, or may be dispatched again. */
+void ioband_core_wait_first(struct ioband_core *core, struct ioband_leaf *leaf,
+			    enum ioband_dir dir, u64 now_ns)
 {
 	const u8 dirs = leaf_open(core, leaf, leaf->dirs | leaf->full_dirs | 1 << dir);
 
-	core->now_ns = now_ns;
 	if (dirs == leaf->dirs)
 		return;
 	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
@@ -329,7 +323,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	if (unlikely(core->idle_ns))
 		ioband_pause_end_idle(core, now_ns);
 	if (unlikely(core->pausing) && ent->waiting & ioband_tree_dir_mask(IOBAND_DIR_READ))
-		core_end_pauses(core, now_ns);
+		ioband_core_end_pauses(core, now_ns);
 	if (core->slice_ns)
 		return ioband_slice_pick(core, now_ns, wake_ns);
 	if (unlikely(core->nr_minima)) {
@@ -349,19 +343,12 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	return leaf;
 }
 
-/*
- * Choose the leaf that is served next.  The caller dispatches its next bio, in a direction of
- * ioband_tree_dirs(), and calls ioband_core_admit().  If it is NULL, @wake_ns is the time of the
- * next call, or IOBAND_NO_WAKEUP if only an arrival, a completion or ioband_latency_look() can
- * change the answer.
- */
-struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+/* The same with maxima, pauses or the idle class. */
+static noinline struct ioband_leaf *core_pick_open(struct ioband_core *core, u64 now_ns,
+						   u64 *wake_ns)
 {
 	struct ioband_leaf *leaf;
 
-	core->now_ns = now_ns;
-	if (likely(!core->has_max && !core->pauses && !core->nr_idlers))
-		return core_pick(core, now_ns, wake_ns);
 	ioband_max_expire(core, now_ns);
 	if (core->nr_idlers) {	/* all queued bios may be theirs, until a grace period ends */
 		core_expire(core, now_ns);
@@ -379,6 +366,20 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
 	}
 	return NULL;
+}
+
+/*
+ * Choose the leaf that is served next.  The caller dispatches its next bio, in a direction of
+ * ioband_tree_dirs(), and calls ioband_core_admit().  If it is NULL, @wake_ns is the time of the
+ * next call, or IOBAND_NO_WAKEUP if only an arrival, a completion or ioband_latency_look() can
+ * change the answer.
+ */
+struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+{
+	core->now_ns = now_ns;
+	if (likely(!core->has_max && !core->pauses && !core->nr_idlers))
+		return core_pick(core, now_ns, wake_ns);
+	return core_pick_open(core, now_ns, wake_ns);
 }
 
 static void leaf_charge_maxima(struct ioband_core *core, struct ioband_leaf *leaf,
@@ -415,6 +416,23 @@ static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
+/* Some entity has a limit or a minimum. */
+static bool core_has_limits(const struct ioband_core *core)
+{
+	return core->has_max || core->nr_minima || core->nr_latencies;
+}
+
+static void leaf_charge_limits(struct ioband_core *core, struct ioband_leaf *leaf,
+			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+{
+	if (core->has_max)
+		leaf_charge_maxima(core, leaf, bill, in_turn, now_ns);
+	if (core->nr_minima)
+		leaf_charge_minima(core, leaf, bill, in_turn, now_ns);
+	if (core->nr_latencies)
+		ioband_latency_charge(core, leaf, bill, now_ns);
+}
+
 static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf,
 				 const struct ioband_bill *bill, u64 now_ns)
 {
@@ -445,15 +463,11 @@ static void core_count_extra(struct ioband_core *core, struct ioband_leaf *leaf,
 		core->limit_ios += ios;
 }
 
-static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
-			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+static __always_inline void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
+					const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	if (unlikely(core->has_max))
-		leaf_charge_maxima(core, leaf, bill, in_turn, now_ns);
-	if (unlikely(core->nr_minima))
-		leaf_charge_minima(core, leaf, bill, in_turn, now_ns);
-	if (unlikely(core->nr_latencies))
-		ioband_latency_charge(core, leaf, bill, now_ns);
+	if (unlikely(core_has_limits(core)))
+		leaf_charge_limits(core, leaf, bill, in_turn, now_ns);
 	if (!core->inflight_ios++)
 		core->busy_since_ns = now_ns;
 	core->inflight_bytes += bill->bytes;
@@ -469,10 +483,11 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	}
 	if (in_turn && !bill->async)
 		ioband_core_note_sync(core, now_ns);
-	if (core->slice_ns)
+	if (core->slice_ns) {
 		ioband_slice_admit(leaf, in_turn && !bill->no_data, now_ns);
-	if (core->slice_ns && bill->cached)
-		ioband_slice_dirty(core, leaf, bill->bytes, in_turn);
+		if (bill->cached)
+			ioband_slice_dirty(core, leaf, bill->bytes, in_turn);
+	}
 	ioband_tree_charge(core, leaf, bill->charge, false, in_turn);
 	if (core->slice_ns && !in_turn)		/* no slice measures its device time */
 		ioband_tree_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
@@ -563,6 +578,17 @@ static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf,
 	ioband_tree_set_state(core, leaf, IOBAND_LEAF_ANTICIPATED, 0);
 }
 
+static void leaf_complete_guarantees(struct ioband_core *core, struct ioband_leaf *leaf,
+				     const struct ioband_bill *bill, u64 now_ns)
+{
+	if (core->nr_minima)
+		leaf_complete_minima(core, leaf, bill, now_ns);
+	if (core->nr_latencies)
+		ioband_latency_complete(leaf, bill);
+	if (core->nr_idlers)
+		ioband_idle_count(core, leaf, false, now_ns);
+}
+
 /* A bio has completed; ioband_core_learn_gap() follows after several, in any order. */
 void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf,
 			      const struct ioband_bill *bill, u64 now_ns)
@@ -570,12 +596,8 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
 	core->inflight_cached -= bill->cached ? bill->bytes : 0;
-	if (unlikely(core->nr_minima))
-		leaf_complete_minima(core, leaf, bill, now_ns);
-	if (unlikely(core->nr_latencies))
-		ioband_latency_complete(leaf, bill);
-	if (unlikely(core->nr_idlers))
-		ioband_idle_count(core, leaf, false, now_ns);
+	if (unlikely(ioband_core_has_guarantees(core)))
+		leaf_complete_guarantees(core, leaf, bill, now_ns);
 	leaf->inflight--;
 	if (unlikely(bill->for_min))
 		flow_count_min(core, leaf, bill->dir, -1);
@@ -672,7 +694,7 @@ void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_t
 	ioband_slice_charge(core, now_ns);
 	if (slice_ns != core->slice_ns) {
 		core_end_min(core);
-		core_end_pauses(core, now_ns);
+		ioband_core_end_pauses(core, now_ns);
 	}
 	ioband_slice_set(core, slice_ns, charge_time);
 }

@@ -19,16 +19,17 @@
 #include "scheduler.h"
 #include "slice.h"
 
+#include <linux/compiler.h>
 #include <linux/minmax.h>
 
 void ioband_core_init(struct ioband_core *core);
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios);
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns);
 void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf);
-void ioband_core_note_sync(struct ioband_core *core, u64 now_ns);
+void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns);
 void ioband_core_begin(struct ioband_core *core, u64 now_ns);
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
-		      u64 now_ns);
+void ioband_core_wait_first(struct ioband_core *core, struct ioband_leaf *leaf,
+			    enum ioband_dir dir, u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 bool ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 dirs, u64 now_ns);
@@ -44,6 +45,29 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 			      const struct ioband_bill *bill, u64 now_ns);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
+
+/*
+ * A synchronous bio has arrived, or is dispatched.  For IOBAND_PAUSE_NS no leaf keeps the lag of a
+ * pause, and the device does not idle for one.
+ */
+static inline void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
+{
+	core->sync_ns = max(core->sync_ns, now_ns);
+	if (unlikely(core->pausing))
+		ioband_core_end_pauses(core, now_ns);
+}
+
+/*
+ * A bio is queued, or may be dispatched again.  Only the first in each direction has an effect,
+ * where no flow of the leaf is apart.
+ */
+static inline void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf,
+				    enum ioband_dir dir, u64 now_ns)
+{
+	core->now_ns = now_ns;
+	if (!(leaf->dirs & 1 << dir) || unlikely(leaf->apart_dirs))
+		ioband_core_wait_first(core, leaf, dir, now_ns);
+}
 
 /* Some minimum, latency target or entity of the idle class depends on the order of dispatch. */
 static inline bool ioband_core_has_guarantees(const struct ioband_core *core)

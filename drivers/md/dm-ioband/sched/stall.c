@@ -42,16 +42,6 @@
 
 #include "core.h"
 
-#include <linux/compiler.h>
-#include <linux/minmax.h>
-#include <linux/time64.h>
-
-/*
- * Longer than what a disk takes for any bio but a few: those of a disk that is full of requests
- * take 300 ms.  Retries of a sector that is hard to read take seconds, and the whole disk waits.
- */
-#define IOBAND_SILENT_NS	(500 * NSEC_PER_MSEC)
-
 void ioband_stall_init(struct ioband_stall *stall)
 {
 	*stall = (struct ioband_stall) {};
@@ -63,34 +53,6 @@ void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *s
 {
 	*stall_dev = (struct ioband_stall_dev) {};
 	list_add_tail(&stall_dev->stall_devs, &stall->stall_devs);
-}
-
-/* A bio is dispatched to a device. */
-void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns)
-{
-	if (!stall_dev->inflight_ios)
-		stall_dev->moved_ns = now_ns;
-	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios + 1);
-}
-
-static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
-{
-	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
-}
-
-/* A device has completed a bio.  If it was blocked or silent, ioband_stall_look() is due. */
-bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
-			   u64 now_ns)
-{
-	const bool silent = dev_is_silent(stall_dev, now_ns);
-
-	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios - 1);
-	stall_dev->moved_ns = now_ns;
-	stall_dev->hangs = false;
-	if (now_ns > stall->done_ns + IOBAND_SILENT_NS)
-		stall->resumed_ns = now_ns;
-	stall->done_ns = max(stall->done_ns, now_ns);
-	return stall_dev->blocked || silent;
 }
 
 /* The pool has gone on without a silent device for long. */
@@ -116,7 +78,7 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 	stall->silent_ios = 0;
 	stall->silent_extra = 0;
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
-		const bool silent = dev_is_silent(stall_dev, now_ns);
+		const bool silent = ioband_stall_dev_is_silent(stall_dev, now_ns);
 
 		stall_dev->hangs |= silent && dev_is_left(stall_dev, stall);
 		if (stall_dev->hangs) {
@@ -136,8 +98,8 @@ bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, b
 		others && (slices || stall->silent_ios - stall->silent_extra >= limit_ios);
 	left_alone = stall->probing || (others && discards);
 	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
-		const bool blocked =
-			stall_dev->hangs || (left_alone && dev_is_silent(stall_dev, now_ns));
+		const bool silent = ioband_stall_dev_is_silent(stall_dev, now_ns);
+		const bool blocked = stall_dev->hangs || (left_alone && silent);
 
 		unblocked |= stall_dev->blocked && !blocked;
 		stall_dev->blocked = blocked;

@@ -7,10 +7,19 @@
 #ifndef DM_IOBAND_STALL_H
 #define DM_IOBAND_STALL_H
 
+#include <linux/compiler.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 #include "scheduler.h"
+
+/*
+ * Longer than what a disk takes for any bio but a few: those of a disk that is full of requests
+ * take 300 ms.  Retries of a sector that is hard to read take seconds, and the whole disk waits.
+ */
+#define IOBAND_SILENT_NS	(500 * NSEC_PER_MSEC)
 
 /* A device that may not answer. */
 struct ioband_stall_dev {
@@ -37,12 +46,38 @@ struct ioband_stall {
 
 void ioband_stall_init(struct ioband_stall *stall);
 void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall);
-void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns);
-bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
-			   u64 now_ns);
 bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool slices, bool discards,
 		       u64 now_ns);
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios);
+
+/* A bio is dispatched to a device. */
+static inline void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns)
+{
+	if (!stall_dev->inflight_ios)
+		stall_dev->moved_ns = now_ns;
+	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios + 1);
+}
+
+static inline bool ioband_stall_dev_is_silent(const struct ioband_stall_dev *stall_dev,
+					      u64 now_ns)
+{
+	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
+}
+
+/* A device has completed a bio.  If it was blocked or silent, ioband_stall_look() is due. */
+static inline bool ioband_stall_complete(struct ioband_stall_dev *stall_dev,
+					 struct ioband_stall *stall, u64 now_ns)
+{
+	const bool silent = ioband_stall_dev_is_silent(stall_dev, now_ns);
+
+	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios - 1);
+	stall_dev->moved_ns = now_ns;
+	stall_dev->hangs = false;
+	if (now_ns > stall->done_ns + IOBAND_SILENT_NS)
+		stall->resumed_ns = now_ns;
+	stall->done_ns = max(stall->done_ns, now_ns);
+	return stall_dev->blocked || silent;
+}
 
 /* Has some device not answered for long, as of the last ioband_stall_look()? */
 static inline bool ioband_stall_is_silent(const struct ioband_stall *stall)

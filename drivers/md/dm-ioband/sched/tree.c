@@ -39,7 +39,7 @@ static void ent_insert(struct ioband_ent *ent)
 }
 
 /* Set the virtual time of an entity and restore the order, which most often still holds. */
-static void ent_advance(struct ioband_ent *ent, u64 vtime)
+static __always_inline void ent_advance(struct ioband_ent *ent, u64 vtime)
 {
 	struct rb_node *next;
 
@@ -344,8 +344,8 @@ static bool leaf_is_ready(enum ioband_leaf_state state)
 }
 
 /* The only function that changes the state of a leaf, or the directions of its queued bios. */
-void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
-			   enum ioband_leaf_state state, u8 dirs)
+void ioband_tree_change_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			      enum ioband_leaf_state state, u8 dirs)
 {
 	const enum ioband_leaf_state old = leaf->state;
 	const s64 waiting = dirs_to_waiting(dirs) - dirs_to_waiting(leaf->dirs);
@@ -354,8 +354,6 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 				(old == IOBAND_LEAF_ANTICIPATED);
 	const int busy = (state != IOBAND_LEAF_IDLE) - (old != IOBAND_LEAF_IDLE);
 
-	if (state == old && dirs == leaf->dirs)
-		return;
 	leaf->state = state;
 	leaf->dirs = dirs;
 	leaf->was_idle |= state == IOBAND_LEAF_IDLE;
@@ -371,13 +369,6 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		tree_dequeue(&leaf->grace, &core->anticipated);
 	if (unlikely(core->nr_idlers))
 		core->hooks->idle_changed(core, &leaf->ent);
-}
-
-/* A leaf has queued bios in these directions, or none. */
-void ioband_tree_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
-{
-	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED :
-			      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, dirs);
 }
 
 /* The reason for a dispatch, at one level of the tree. */
@@ -399,8 +390,8 @@ enum reason {
  * bypass vtime.  With slices, service by weight counts there as well, because it may continue as
  * service for a minimum.
  */
-static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
-		       enum reason reason)
+static __always_inline void ent_charge(const struct ioband_core *core, struct ioband_ent *ent,
+				       u32 charge, enum reason reason, bool slices)
 {
 	struct ioband_node *node = ent->parent;
 	const u64 advance = ent_vtime_of(ent, charge);
@@ -408,14 +399,14 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	u64 vtime = ent->vtime + advance;
 
 	if (unlikely(reason == BYPASS ||
-		     (reason == BY_WEIGHT && core->slice_ns && core->nr_minima)))
+		     (reason == BY_WEIGHT && slices && core->nr_minima)))
 		ent->bypass_vtime = ent_bypass_vtime(ent) + advance;
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
 	} else if (reason != AS_DEBT) {
 		u64 reach = vtime_min(ent->vtime, node->vnow + ent->advance);
 
-		if (core->slice_ns || reason != BY_WEIGHT)
+		if (slices || reason != BY_WEIGHT)
 			reach = vtime_min(reach, node_least(node, ent)->vtime);
 		node->vnow = vtime_max(node->vnow, reach);
 	}
@@ -447,11 +438,18 @@ void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 {
 	const enum reason reason = in_turn ? leaf_reason(core, leaf) : AS_DEBT;
 	bool below = reason == BY_MIN && core_bypasses(core);
+	struct ioband_ent *ent;
 
-	for (struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	/* The usual case, compiled apart. */
+	if (likely(reason == BY_WEIGHT && !core->slice_ns && !by_time)) {
+		for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+			ent_charge(core, ent, charge, BY_WEIGHT, false);
+		return;
+	}
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		below &= ent != core->min_ent;
 		if (node_shares_time(core, ent->parent) == by_time)
-			ent_charge(core, ent, charge, below ? BYPASS : reason);
+			ent_charge(core, ent, charge, below ? BYPASS : reason, core->slice_ns);
 	}
 }
 
@@ -465,16 +463,21 @@ u64 ioband_tree_grace_ends(const struct ioband_core *core)
 }
 
 /*
- * The least served child with a bio queued in a direction of @open.  Adds the anticipated leaves
- * before it to @ios.  NULL if these reach the limit, as one in writeback idle always does.
+ * The least served child with a bio queued in a direction of @open, which it narrows.  Adds the
+ * anticipated leaves before it to @ios.  NULL if these reach the limit, as one in writeback idle
+ * always does.
  */
-static struct ioband_ent *node_pick(const struct ioband_node *node, u64 open, u32 *ios, u32 limit)
+static __always_inline struct ioband_ent *node_pick(const struct ioband_node *node, u64 *open,
+						    u32 *ios, u32 limit)
 {
 	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
+		const u64 below = ent_open(ent) & *open;
 
-		if (ent_shown(ent) & open)
+		if (ent->waiting & below) {
+			*open = below;
 			return ent;
+		}
 		if (unlikely(ent->pausing))
 			break;
 		*ios += ent->anticipated;
@@ -507,14 +510,15 @@ struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, b
 }
 
 /* The same by bypass vtime. */
-static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
+static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 *open, u32 *ios,
+					   u32 limit)
 {
-	struct ioband_ent *least = ioband_tree_least(node, open, true, NULL);
+	struct ioband_ent *least = ioband_tree_least(node, *open, true, NULL);
 
 	for (struct rb_node *rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
 		const struct ioband_ent *ent = rb_to_ent(rb);
 
-		if (!(ent_shown(ent) & open) &&
+		if (!(ent_shown(ent) & *open) &&
 		    vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))
 			*ios += ent->anticipated;
 	}
@@ -522,6 +526,7 @@ static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u
 		return NULL;
 	/* Not when charged: with slices, service goes on when it is not the least. */
 	node->bypass_vtime = ent_bypass_vtime(least);
+	*open &= ent_open(least);
 	return least;
 }
 
@@ -535,11 +540,10 @@ struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, boo
 	while (!ent->leaf) {
 		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
 
-		ent = bypass ? node_pick_bypass(node, open, &ios, limit) :
-			       node_pick(node, open, &ios, limit);
+		ent = unlikely(bypass) ? node_pick_bypass(node, &open, &ios, limit) :
+					 node_pick(node, &open, &ios, limit);
 		if (!ent)
 			return NULL;
-		open &= ent_open(ent);
 	}
 	return ent_to_leaf(ent);
 }

@@ -215,10 +215,24 @@ void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool 
 u64 ioband_tree_grace_ends(const struct ioband_core *core);
 bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag);
 void ioband_tree_forget_lag(struct ioband_leaf *leaf);
-void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
-			   enum ioband_leaf_state state, u8 dirs);
-void ioband_tree_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs);
+void ioband_tree_change_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			      enum ioband_leaf_state state, u8 dirs);
 void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass);
 void ioband_tree_set_holder(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
+
+/* Most calls change nothing. */
+static inline void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+					 enum ioband_leaf_state state, u8 dirs)
+{
+	if (state != leaf->state || dirs != leaf->dirs)
+		ioband_tree_change_state(core, leaf, state, dirs);
+}
+
+/* A leaf has queued bios in these directions, or none. */
+static inline void ioband_tree_show(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
+{
+	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED :
+			      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, dirs);
+}
 
 #endif /* DM_IOBAND_SCHED_TREE_H */

@@ -7,6 +7,7 @@
 #define __weak			__attribute__((weak))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
+#define noinline		__attribute__((__noinline__))
 
 #define WRITE_ONCE(x, value)	(*(volatile typeof(x) *)&(x) = (value))
 

@@ -31,11 +31,8 @@ static void note_latency(struct ioband_done *done, const struct ioband_io *io)
 			   done->now_ns - min(done->now_ns, io->start_ns);
 }
 
-/*
- * Pass a bio of the shared state to the scheduler, or gather it.  Takes the pool's lock.  Return:
- * true if the caller unpins the counters.
- */
-static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
+/* Pass a bio of the shared state to the scheduler.  Takes the pool's lock. */
+static noinline void complete_shared(struct ioband_io *io, u64 now_ns)
 {
 	struct ioband_pool *pool = io->group->pool;
 	struct ioband_done done;
@@ -43,11 +40,24 @@ static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
 
 	describe(&done, io, &io->bill, now_ns);
 	note_latency(&done, io);
-	if (ioband_gather_add(pool, &done))
-		return false;
 	spin_lock_irqsave(&pool->lock, flags);
 	ioband_gather_pass_with(pool, &done);
 	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/* Let a bio of the shared state be passed later; return: false if the CPU may not gather it. */
+static __always_inline bool gather_shared(struct ioband_io *io, u64 now_ns)
+{
+	struct ioband_pool *pool = io->group->pool;
+	struct ioband_done *done;
+	unsigned long flags;
+
+	done = ioband_gather_begin(pool, &flags);
+	if (!done)
+		return false;
+	describe(done, io, &io->bill, now_ns);
+	note_latency(done, io);
+	ioband_gather_end(pool, flags);
 	return true;
 }
 
@@ -57,8 +67,13 @@ void ioband_complete(struct ioband_io *io)
 	const u64 now_ns = ktime_get_ns();
 
 	ioband_stats_count(io->stats, io->op, io->bytes, now_ns - io->start_ns);
-	if (!io->shared || complete_shared(io, now_ns))
-		ioband_stats_unpin_io(io->stats, io->op);
+	if (io->shared && likely(gather_shared(io, now_ns))) {
+		io->group = NULL;
+		return;
+	}
+	if (io->shared)
+		complete_shared(io, now_ns);
+	ioband_stats_unpin_io(io->stats, io->op);
 	io->group = NULL;
 }
 

@@ -81,12 +81,6 @@ struct ioband_ring {
 	struct ioband_done done[IOBAND_GATHER_MAX];	/* from @head to @tail */
 };
 
-enum outcome {
-	NOT_GATHERED,	/* the caller passes the completion */
-	GATHERED,	/* it is passed later */
-	TOO_MANY,	/* the same, but the caller passes the ring */
-};
-
 /* A completion while discards are in flight, or of a discard: it is no sample of the device. */
 static void note_beside(struct ioband_pool *pool, const struct ioband_done *done)
 {
@@ -157,7 +151,7 @@ static bool set_quanta(struct ioband_pool *pool)
 	if (quantum == before)
 		return false;
 	WRITE_ONCE(pool->quantum, quantum);
-	smp_mb();	/* pairs with add() */
+	smp_mb();	/* pairs with ioband_gather_end() */
 	return quantum < before;
 }
 
@@ -167,7 +161,7 @@ static bool set_quanta(struct ioband_pool *pool)
  */
 static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_ns)
 {
-	const u32 tail = smp_load_acquire(&ring->tail);	/* pairs with add() */
+	const u32 tail = smp_load_acquire(&ring->tail);	/* pairs with ioband_gather_end() */
 	const u32 head = ring->head;
 	u32 at;
 
@@ -180,7 +174,7 @@ static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_
 		*newest_ns = max(*newest_ns, done->now_ns);
 		ioband_stats_unpin_io(done->stats, done->op);
 	}
-	smp_store_release(&ring->head, tail);	/* pairs with add() */
+	smp_store_release(&ring->head, tail);	/* pairs with ioband_gather_end() */
 	return tail - head;
 }
 
@@ -217,32 +211,6 @@ static bool may_wait(const struct ioband_pool *pool, const struct ioband_ring *r
 static bool may_burst(const struct ioband_pool *pool, const struct ioband_ring *ring, u32 count)
 {
 	return READ_ONCE(ring->may) && count < READ_ONCE(pool->burst) && in_hardirq();
-}
-
-/*
- * Add a completion to the ring of this CPU, with interrupts off, if it may gather one more.  If it
- * may not any more after that, the caller passes the ring.  Otherwise it is read again, see
- * pass_all().
- */
-static enum outcome add(struct ioband_pool *pool, struct ioband_ring *ring,
-			const struct ioband_done *done)
-{
-	const u32 tail = ring->tail;
-	/* pairs with pass() */
-	const u32 count = tail - smp_load_acquire(&ring->head) + 1;
-	const bool waits = may_wait(pool, ring, count);
-
-	if (!waits && !may_burst(pool, ring, count))
-		return NOT_GATHERED;
-	ring->done[tail % IOBAND_GATHER_MAX] = *done;
-	smp_store_release(&ring->tail, tail + 1);	/* pairs with pass() */
-	smp_mb();	/* pairs with set_quanta() and ioband_gather_tick() */
-	if (waits && may_wait(pool, ring, count))
-		return GATHERED;
-	if (!may_burst(pool, ring, count))
-		return TOO_MANY;
-	tasklet_schedule(&ring->end);
-	return GATHERED;
 }
 
 /* A CPU, which is @busy now, may gather completions until the next tick.  Under the pool's lock. */
@@ -307,25 +275,56 @@ void ioband_gather_exit_pool(struct ioband_pool *pool)
 	free_percpu(pool->rings);
 }
 
-/*
- * Gather the completion of a whole bio.  Return: true if it is passed later, and the counters
- * unpinned; false if the caller passes it.
+/**
+ * ioband_gather_begin() - gather the completion of a whole bio, if this CPU may
+ * @pool: pool
+ * @flags: set to the interrupt flags
+ *
+ * Return: NULL if the caller passes the completion; otherwise the caller describes it there, and
+ * calls ioband_gather_end().  Interrupts are off until then.  The completion is passed later, and
+ * the counters unpinned.
  */
-bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
+struct ioband_done *ioband_gather_begin(struct ioband_pool *pool, unsigned long *flags)
 {
 	struct ioband_ring *ring;
-	enum outcome outcome;
-	unsigned long flags;
+	u32 tail, count;
 
 	if (!READ_ONCE(pool->quantum) && !READ_ONCE(pool->burst))
-		return false;
-	local_irq_save(flags);
+		return NULL;
+	local_irq_save(*flags);
 	ring = this_cpu_ptr(pool->rings);
-	outcome = add(pool, ring, done);
+	tail = ring->tail;
+	count = tail - smp_load_acquire(&ring->head) + 1;	/* pairs with pass() */
+	if (may_wait(pool, ring, count) || may_burst(pool, ring, count))
+		return &ring->done[tail % IOBAND_GATHER_MAX];
+	local_irq_restore(*flags);
+	return NULL;
+}
+
+/**
+ * ioband_gather_end() - gather the completion that ioband_gather_begin() has returned
+ * @pool: pool
+ * @flags: interrupt flags
+ *
+ * If the CPU may not gather it any more, the ring is passed at once.  Otherwise it is read again,
+ * see pass_all().
+ */
+void ioband_gather_end(struct ioband_pool *pool, unsigned long flags)
+{
+	struct ioband_ring *ring = this_cpu_ptr(pool->rings);
+	const u32 tail = ring->tail + 1, count = tail - READ_ONCE(ring->head);
+	bool late = false;
+
+	smp_store_release(&ring->tail, tail);	/* pairs with pass() */
+	smp_mb();	/* pairs with set_quanta() and ioband_gather_tick() */
+	if (!may_wait(pool, ring, count)) {
+		late = !may_burst(pool, ring, count);
+		if (likely(!late))
+			tasklet_schedule(&ring->end);
+	}
 	local_irq_restore(flags);
-	if (unlikely(outcome == TOO_MANY))
+	if (unlikely(late))
 		pass_late(pool, ring);
-	return outcome != NOT_GATHERED;
 }
 
 /* Pass all gathered completions to the core, and dispatch.  Under the pool's lock. */
@@ -364,7 +363,7 @@ void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
 		WRITE_ONCE(ring->busy, false);
 	}
 	pool->nr_gather_cpus = 0;
-	smp_mb();	/* pairs with add() */
+	smp_mb();	/* pairs with ioband_gather_end() */
 	ioband_gather_pass(pool, now_ns);
 	list_for_each_entry_safe(ring, next, &pool->gather_cpus, joined)
 		list_del(&ring->joined);

@@ -21,7 +21,8 @@ struct ioband_done {
 
 int ioband_gather_init_pool(struct ioband_pool *pool);
 void ioband_gather_exit_pool(struct ioband_pool *pool);
-bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done);
+struct ioband_done *ioband_gather_begin(struct ioband_pool *pool, unsigned long *flags);
+void ioband_gather_end(struct ioband_pool *pool, unsigned long flags);
 void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns);
 void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done *done);
 void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns);

@@ -217,15 +217,6 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	return DM_MAPIO_REMAPPED;
 }
 
-/* Account for a bio that has not passed in the open state. */
-static __always_inline void end_other(struct ioband_io *io, blk_status_t status)
-{
-	if (unlikely(!io->bytes))
-		ioband_complete_flush(io, status);
-	else if (io->group)
-		ioband_complete(io);
-}
-
 /* Not inlined: thereby the path of the open state saves few registers. */
 static noinline int end_marked(struct ioband_target *target, struct bio *bio, blk_status_t *error)
 {
@@ -237,8 +228,10 @@ static noinline int end_marked(struct ioband_target *target, struct bio *bio, bl
 		ioband_flush_tell(target, bio, error);
 	if (io->open)
 		ioband_open_complete(io);
-	else
-		end_other(io, *error);
+	else if (unlikely(!io->bytes))
+		ioband_complete_flush(io, *error);
+	else if (io->group)
+		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }
 
@@ -251,8 +244,10 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	io = ioband_io_of(bio);
 	if (likely(io->open))
 		ioband_open_complete(io);
-	else
-		end_other(io, ioband_bio_of(io)->bi_status);
+	else if (unlikely(!io->bytes))
+		ioband_complete_flush(io, ioband_bio_of(io)->bi_status);
+	else if (io->group)
+		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }
 

@@ -37,8 +37,8 @@ struct ioband_member {
 	dev_t devno;
 	unsigned int refs;		/* targets of its tables; under the registry's mutex */
 	enum ioband_mode mode;		/* written under the pool's lock */
-	/* &ioband_scope.recent for submitters' cgroups; NULL in other modes; written with @mode */
-	struct ioband_group __rcu **recent;
+	/* &ioband_scope.recent for submitters' cgroups, while groups may be open, or NULL */
+	struct ioband_group __rcu **recent;	/* written under the pool's lock */
 	struct ioband_stall_dev stall_dev;
 	/* device time of bios without data */
 	struct ioband_discard discard[IOBAND_NR_NO_DATA];

@@ -592,12 +592,11 @@ static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 	return NULL;
 }
 
-/* Under the pool's lock, or for a new member. */
+/* Under the pool's lock. */
 static void member_set_mode(struct ioband_member *member, enum ioband_mode mode)
 {
 	WRITE_ONCE(member->mode, mode);
-	WRITE_ONCE(member->recent, ioband_mode_is_cgroup(mode) ?
-				   ioband_scope_of(member, mode)->recent : NULL);
+	ioband_state_set_recent(member);
 }
 
 /* Under the registry's mutex; takes the pool's lock. */
@@ -609,10 +608,10 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
-	member_set_mode(member, IOBAND_MODE_CGROUP);
 	init_waitqueue_head(&member->swap_waiters);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
+	member_set_mode(member, IOBAND_MODE_CGROUP);
 	list_add_tail(&member->members, &pool->members);
 	ioband_stall_add(&member->stall_dev, &pool->stall);
 	pool->nr_members++;

@@ -54,12 +54,27 @@ static void set_open(struct ioband_group *group)
 	rcu_assign_pointer(group->open, group_may_be_open(group) ? stats : NULL);
 }
 
+/*
+ * Let bios of a device look for an open group, except in the shared state, which has none.  After
+ * each change of the state or of its mode, under the pool's lock.
+ */
+void ioband_state_set_recent(struct ioband_member *member)
+{
+	const bool open = ioband_mode_is_cgroup(member->mode) &&
+			  member->pool->state == IOBAND_OPEN;
+
+	WRITE_ONCE(member->recent, open ? ioband_scope_of(member, member->mode)->recent : NULL);
+}
+
 /* Open and close groups after the state or a setting has changed. */
 static void update_open(struct ioband_pool *pool)
 {
+	struct ioband_member *member;
 	struct ioband_group *group;
 
 	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(member, &pool->members, members)
+		ioband_state_set_recent(member);
 	list_for_each_entry(group, &pool->active, active)
 		set_open(group);
 }

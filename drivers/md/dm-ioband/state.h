@@ -8,6 +8,7 @@
 void ioband_state_arm_tick(struct ioband_pool *pool);
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns);
 bool ioband_state_is_lone(const struct ioband_pool *pool);
+void ioband_state_set_recent(struct ioband_member *member);
 void ioband_state_share(struct ioband_pool *pool);
 void ioband_state_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_state_update(struct ioband_pool *pool);

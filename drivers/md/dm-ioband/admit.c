@@ -72,7 +72,7 @@ static void hold(struct ioband_io *io, struct bio *bio)
 	let_wait(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
 	bio_list_add(&io->stream->held[io->bill.no_data ? IOBAND_KEPT_NO_DATA : io->bill.dir], bio);
-	ioband_throttle_add(io, bio);
+	ioband_throttle_add(io);
 	trace_ioband_hold(io, bio);
 }
 

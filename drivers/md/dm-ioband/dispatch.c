@@ -221,28 +221,18 @@ static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	trace_ioband_release(io, bio, wait_ns);
 }
 
-/* Dispatch all of a queued bio that the core has admitted. */
-static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
-{
-	note_released(io, bio, now_ns);
-	ioband_submit_bio(io);
-}
-
 /* Account for a bio that has left its stream.  Return: its size. */
-static u32 unqueue(struct ioband_io *io, struct bio *bio)
+static u32 unqueue(struct ioband_io *io)
 {
-	const u32 size = ioband_throttle_remove(io, bio);
+	const u32 size = ioband_throttle_remove(io);
 
 	if (io->task)
 		put_task_struct(io->task);
 	return size;
 }
 
-/*
- * The size of the splits of a bio; 0: it is dispatched as a whole.  In the open state it is split
- * only if it is much of its group's maximum for a second.  Under the pool's lock.
- */
-u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
+/* The same for a bio that is large, or where some group has a maximum. */
+u32 ioband_dispatch_split_large(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
 	u32 split_bytes = U32_MAX;
@@ -408,13 +398,14 @@ static void release_next(struct ioband_stream *stream, u64 now_ns)
 		last = bill_split(io, bio);
 	if (last) {
 		pop_held(stream, kept);
-		unqueue(io, bio);
+		unqueue(io);
 	}
 	io->bill.for_min = ioband_core_admit(core, &stream->leaf, &io->bill, stream_dirs(stream),
 					     now_ns);
 	ioband_dispatch_launch(io, bio, now_ns);
 	if (!io->split_bytes) {
-		release_whole(io, bio, now_ns);
+		note_released(io, bio, now_ns);
+		ioband_submit_bio(io);
 		return;
 	}
 	io->min_splits += io->bill.for_min;
@@ -600,7 +591,7 @@ static bool take_some(struct ioband_stream *stream, int kept, struct bio_list *t
 		if (bio == stream->parked[kept])
 			stream->parked[kept] = *looked;
 		pop_behind(held, *looked);
-		*bytes += unqueue(ioband_io_of(bio), bio);
+		*bytes += unqueue(ioband_io_of(bio));
 		bio_list_add(taken, bio);
 	}
 	return false;
@@ -661,7 +652,8 @@ static void release_now(struct ioband_pool *pool, struct bio_list *taken)
 		}
 		ioband_core_admit_now(&pool->core, &io->stream->leaf, &io->bill, now_ns);
 		ioband_dispatch_launch(io, bio, now_ns);
-		release_whole(io, bio, now_ns);
+		note_released(io, bio, now_ns);
+		ioband_submit_bio(io);
 	}
 	release_discards(pool, now_ns);
 }

@@ -27,13 +27,6 @@ void ioband_flush_exit_target(struct ioband_target *target)
 	WARN_ON_ONCE(target->flushing || !list_empty(&target->dirty));
 }
 
-/* Does only a flush put a completed bio onto the medium?  Without a lock. */
-bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio)
-{
-	return READ_ONCE(target->pool->slice_ms) && bio_op(bio) == REQ_OP_WRITE &&
-	       !(bio->bi_opf & REQ_FUA) && bdev_write_cache(target->dev->bdev);
-}
-
 /* Flush the dirty devices, under the pool's lock; false if there are none, as the core is told. */
 bool ioband_flush_start(struct ioband_pool *pool)
 {

@@ -62,7 +62,9 @@ static struct ioband_queue *queue_of(const struct ioband_io *io, enum ioband_lan
 
 static void add(struct ioband_io *io)
 {
-	struct ioband_queue *queue = queue_of(io, lane_of(ioband_bio_of(io)));
+	const bool read = io->bill.dir == IOBAND_DIR_READ;
+	struct ioband_queue *queue = queue_of(io, likely(read) ? IOBAND_LANE_PROMPT :
+						  lane_of(ioband_bio_of(io)));
 	struct ioband_target *target = io->target;
 	const unsigned int cpu = io->cpu;
 

@@ -61,9 +61,6 @@
 #include <linux/swap.h>
 #include <linux/wait.h>
 
-#define IOBAND_THROTTLE_IOS	1024
-#define IOBAND_THROTTLE_BYTES	(64U << 20)
-
 /*
  * Queued writeback of a group at which its flushers sleep; they continue at half of it.  It is as
  * small as possible with a split always queued: at 2 GB/s the rest lasts half a millisecond, longer
@@ -96,33 +93,33 @@
 #define IOBAND_SWAP_WAIT	HZ
 
 /* The size that a bio counts as: bounded if it transfers no data. */
-static u32 size_of(const struct ioband_io *io, struct bio *bio)
+static u32 size_of(const struct ioband_io *io)
 {
-	return bio_has_data(bio) ? io->bytes : min(io->bytes, IOBAND_NO_DATA_MAX);
+	return likely(!io->bill.no_data) ? io->bytes : min(io->bytes, IOBAND_NO_DATA_MAX);
 }
 
-static __always_inline void add_held(struct ioband_held *held, int ios, u32 bytes)
+static __always_inline void add_held(struct ioband_held *held, int ios, s64 bytes)
 {
 	WRITE_ONCE(held->ios, held->ios + ios);
-	WRITE_ONCE(held->bytes, held->bytes + ios * (s64)bytes);
+	WRITE_ONCE(held->bytes, held->bytes + bytes);
 }
 
-static __always_inline void count(const struct ioband_io *io, int ios)
+static __always_inline void count(struct ioband_group *group, u8 op, int ios, s64 bytes)
 {
-	struct ioband_pool *pool = io->group->pool;
+	struct ioband_pool *pool = group->pool;
 
 	lockdep_assert_held(&pool->lock);
-	add_held(&io->group->held[io->op], ios, io->bytes);
+	add_held(&group->held[op], ios, bytes);
 	pool->held_ios += ios;
-	pool->held_bytes += ios * (s64)io->bytes;
+	pool->held_bytes += bytes;
 }
 
 /* Count a bio that is going to be queued, under the pool's lock. */
-void ioband_throttle_add(const struct ioband_io *io, struct bio *bio)
+void ioband_throttle_add(const struct ioband_io *io)
 {
-	count(io, 1);
+	count(io->group, io->op, 1, io->bytes);
 	if (io->of_task)
-		add_held(&io->group->held_of_tasks, 1, size_of(io, bio));
+		add_held(&io->group->held_of_tasks, 1, size_of(io));
 	else if (io->of_flusher)
 		WRITE_ONCE(io->group->held_of_flushers,
 			   io->group->held_of_flushers + io->bytes);
@@ -144,34 +141,25 @@ static void remove_flusher(struct ioband_group *group, u32 bytes)
  * Count a bio that has left the queue, under the pool's lock.  Return: its size in bytes; at most
  * IOBAND_NO_DATA_MAX if it transfers no data.
  */
-u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio)
+u32 ioband_throttle_remove(const struct ioband_io *io)
 {
 	struct ioband_group *group = io->group;
-	const u32 size = size_of(io, bio);
+	const u32 size = size_of(io);
 	bool was_full;
 
-	count(io, -1);
+	count(group, io->op, -1, -(s64)io->bytes);
 	if (io->of_flusher)
 		remove_flusher(group, io->bytes);
 	if (!io->of_task)
 		return size;
-	was_full = ioband_throttle_is_over(group, 1);
-	add_held(&group->held_of_tasks, -1, size);
+	/* Tasks are added under the lock. */
+	was_full = unlikely(waitqueue_active(&group->waiters)) && ioband_throttle_is_over(group, 1);
+	add_held(&group->held_of_tasks, -1, -(s64)size);
 	WRITE_ONCE(group->released_ios, group->released_ios + 1);
 	if (was_full && (!ioband_throttle_is_over(group, 1) ||
 			 (s32)(group->released_ios - group->check_ios) >= 0))
 		ioband_throttle_wake(group);
 	return size;
-}
-
-/*
- * Are the queued bios of a group's tasks at @times their bound, or above?  Without the pool's lock
- * the answer may be outdated.
- */
-bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times)
-{
-	return READ_ONCE(group->held_of_tasks.ios) >= times * (u64)IOBAND_THROTTLE_IOS ||
-	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_THROTTLE_BYTES;
 }
 
 /*

@@ -14,6 +14,19 @@ static inline bool ioband_throttle_task_is_dying(struct task_struct *task)
 /* Multiple of the bound for a killed task: its bios are dispatched at once as a rule. */
 #define IOBAND_THROTTLE_DYING	4
 
+#define IOBAND_THROTTLE_IOS	1024
+#define IOBAND_THROTTLE_BYTES	(64U << 20)
+
+/*
+ * Are the queued bios of a group's tasks at @times their bound, or above?  Without the pool's lock
+ * the answer may be outdated.
+ */
+static inline bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times)
+{
+	return READ_ONCE(group->held_of_tasks.ios) >= times * (u64)IOBAND_THROTTLE_IOS ||
+	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_THROTTLE_BYTES;
+}
+
 /* Is the bio a write to swap, which is never queued? */
 static inline bool ioband_throttle_is_swap(const struct bio *bio)
 {
@@ -31,9 +44,8 @@ static inline bool ioband_throttle_reserve_is_low(const struct bio *bio)
 	return unlikely(READ_ONCE(reserve->curr_nr) < reserve->min_nr / 2);
 }
 
-void ioband_throttle_add(const struct ioband_io *io, struct bio *bio);
-u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio);
-bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times);
+void ioband_throttle_add(const struct ioband_io *io);
+u32 ioband_throttle_remove(const struct ioband_io *io);
 bool ioband_throttle_flusher_is_over(const struct ioband_group *group);
 void ioband_throttle_wake(struct ioband_group *group);
 void ioband_throttle_check(struct ioband_group *group);

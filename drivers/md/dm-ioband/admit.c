@@ -66,14 +66,20 @@ static void let_wait(struct bio *bio)
 	bio_clear_polled(bio);
 }
 
+/* Add a bio to the queue of its stream.  Under the pool's lock. */
+static __always_inline void enqueue(struct ioband_io *io, struct bio *bio, int kept)
+{
+	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
+	bio_list_add(&io->stream->held[kept], bio);
+	trace_ioband_hold(io, bio);
+}
+
 /* Queue a bio.  The caller dispatches.  Under the pool's lock. */
 static void hold(struct ioband_io *io, struct bio *bio)
 {
 	let_wait(bio);
-	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
-	bio_list_add(&io->stream->held[io->bill.no_data ? IOBAND_KEPT_NO_DATA : io->bill.dir], bio);
 	ioband_throttle_add(io);
-	trace_ioband_hold(io, bio);
+	enqueue(io, bio, io->bill.no_data ? IOBAND_KEPT_NO_DATA : io->bill.dir);
 }
 
 /*
@@ -110,6 +116,16 @@ static bool may_sleep_below(struct ioband_io *io)
 	return pool->state == IOBAND_SHARED &&
 	       pool->core.inflight_ios + pool->open_ios >
 	       READ_ONCE(target->member->nosleep_ios) + atomic_read(&target->ready_ios);
+}
+
+/* Let the core know of a bio that is going to be queued, or dispatched in turn. */
+static __always_inline void announce(struct ioband_io *io, u64 now_ns)
+{
+	struct ioband_core *core = &io->group->pool->core;
+
+	if (!io->bill.async)
+		ioband_core_note_sync(core, now_ns);
+	ioband_core_wait(core, &io->stream->leaf, io->bill.dir, now_ns);
 }
 
 /*
@@ -167,9 +183,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	if (refuse)
 		return REFUSED;
 	first = leaf->state != IOBAND_LEAF_BACKLOGGED && !leaf->full_dirs;
-	if (!io->bill.async)
-		ioband_core_note_sync(core, now_ns);
-	ioband_core_wait(core, leaf, io->bill.dir, now_ns);
+	announce(io, now_ns);
 	if (several || !first || unlikely(io->bill.no_data) || ioband_dispatch_split_bytes(io) ||
 	    may_sleep_below(io) || io->target->member->stall_dev.blocked ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
@@ -275,10 +289,8 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);
 	io->bill.awaited = bio_op(bio) == REQ_OP_READ ||
 			   (bio_op(bio) == REQ_OP_WRITE && !io->bill.async);
-	io->shared = false;
-	io->wait_us = 0;
-	io->cpu = raw_smp_processor_id();
-	io->split_bytes = 0;
+	ioband_admit_begin(io);
+	io->alike = false;
 	io->split_min_bytes = ioband_split_min_bytes(bio);
 	io->nowait = bio->bi_opf & REQ_NOWAIT;
 }
@@ -335,12 +347,11 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 static void find_again(struct ioband_io *io, struct bio *bio, struct ioband_found *found)
 {
 	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
-	const void *of_bio = bio_blkcg_css(bio);
 	struct cgroup_subsys_state *css = NULL;
 	struct ioband_key key;
 
 	if (likely(found->group && found->target == io->target && found->mode == mode &&
-		   found->of_bio == of_bio)) {
+		   found->blkg == bio->bi_blkg)) {
 		io->group = found->group;
 		io->stats = found->stats;
 		ioband_stats_pin_io(io->stats, io->op);
@@ -359,22 +370,54 @@ static void find_again(struct ioband_io *io, struct bio *bio, struct ioband_foun
 	*found = (struct ioband_found) {
 		.target = io->target,
 		.mode = mode,
-		.of_bio = of_bio,
+		.blkg = bio->bi_blkg,
 		.group = io->group,
 		.stats = io->stats,
+		.queues = io->group->pool->state == IOBAND_SHARED &&
+			  !io->group->pool->sleeps && !io->target->suspended,
 	};
+}
+
+/* Count bios that were queued because they are alike.  Under the pool's lock. */
+void ioband_admit_alike(struct ioband_found *found)
+{
+	if (!found->ios)
+		return;
+	ioband_stats_pin_ios(found->stats, found->op, found->ios);
+	ioband_throttle_add_alike(found->group, found->op, found->ios, found->bytes);
+	found->ios = 0;
+	found->bytes = 0;
 }
 
 /*
  * Admit or queue a bio that ioband_batch_add() has taken, under the pool's lock.  The caller calls
- * ioband_dispatch() later.  A suspend waits for the bio and does not return it: device-mapper may
- * fail a bio that is returned outside of map().  Return: true if it is queued in its group;
- * otherwise the caller submits it.
+ * ioband_admit_alike() and ioband_dispatch() later.  A suspend waits for the bio and does not
+ * return it: device-mapper may fail a bio that is returned outside of map().  Return: true if it is
+ * queued in its group; otherwise the caller submits it.
  */
 bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns,
 		       struct ioband_found *found)
 {
-	find_again(io, bio, found);
 	io->start_ns = now_ns;
-	return decide(io, bio, IOBAND_IN_TURN, several) == HELD;
+	if (likely(io->alike && found->stream && found->blkg == bio->bi_blkg)) {
+		io->group = found->group;
+		io->stats = found->stats;
+		io->stream = found->stream;
+		enqueue(io, bio, io->bill.dir);
+		found->ios++;
+		found->bytes += io->bytes;
+		return true;
+	}
+	ioband_admit_alike(found);
+	find_again(io, bio, found);
+	found->stream = NULL;
+	if (unlikely(!several || !found->queues))
+		return decide(io, bio, IOBAND_IN_TURN, several) == HELD;
+	io->stream = ioband_stream_of(io->group, io, bio);
+	announce(io, now_ns);
+	hold(io, bio);
+	if (!io->group->pool->core.slice_ns)	/* or it may belong to a run */
+		found->stream = io->stream;
+	found->op = io->op;
+	return true;
 }

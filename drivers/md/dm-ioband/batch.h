@@ -5,6 +5,7 @@
 
 #include "io.h"
 
+bool ioband_batch_join(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 bool ioband_batch_add(struct ioband_io *io, struct bio *bio);
 
 #endif /* DM_IOBAND_BATCH_H */

@@ -62,6 +62,7 @@ struct ioband_io {
 	bool of_task;
 	bool of_flusher;		/* by the flusher of one cgroup, which may sleep likewise */
 	bool atomic;			/* atomic write; the flag is removed on the hidden disk */
+	bool alike;	/* as the bio before it in its batch, but for its place and size */
 	bool nowait;		/* REQ_NOWAIT on arrival; device-mapper's own bio still has it */
 	u32 split_min_bytes;		/* the smallest size that the bio allows; 0: no splits */
 	u32 split_bytes;	/* of its (without data, present) splits; 0: whole, or not yet */

@@ -6,6 +6,7 @@
  * structures, and the top of sched/core.c the scheduler.
  */
 #include "admit.h"
+#include "batch.h"
 #include "blkcg.h"
 #include "complete.h"
 #include "debt.h"
@@ -185,6 +186,8 @@ static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, stru
 /* Not inlined: thereby the path of the open state saves few registers. */
 static noinline int map_any(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
+	if (ioband_batch_join(target, io, bio))
+		return DM_MAPIO_SUBMITTED;
 	io->target = target;
 	io->group = NULL;
 	io->open = false;

@@ -64,6 +64,12 @@ static inline void ioband_stats_pin_io(struct ioband_stats *stats, u8 op)
 	this_cpu_inc(stats->cpu->inflight[op]);
 }
 
+/* The same for several. */
+static inline void ioband_stats_pin_ios(struct ioband_stats *stats, u8 op, u32 ios)
+{
+	this_cpu_add(stats->cpu->inflight[op], ios);
+}
+
 static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 op)
 {
 	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */

@@ -125,6 +125,13 @@ void ioband_throttle_add(const struct ioband_io *io)
 			   io->group->held_of_flushers + io->bytes);
 }
 
+/* The same for reads or direct writes of a task. */
+void ioband_throttle_add_alike(struct ioband_group *group, u8 op, u32 ios, u64 bytes)
+{
+	count(group, op, ios, bytes);
+	add_held(&group->held_of_tasks, ios, bytes);
+}
+
 /* Less writeback is queued.  Sleeping flushers are woken once, and not with each bio. */
 static void remove_flusher(struct ioband_group *group, u32 bytes)
 {

@@ -45,6 +45,7 @@ static inline bool ioband_throttle_reserve_is_low(const struct bio *bio)
 }
 
 void ioband_throttle_add(const struct ioband_io *io);
+void ioband_throttle_add_alike(struct ioband_group *group, u8 op, u32 ios, u64 bytes);
 u32 ioband_throttle_remove(const struct ioband_io *io);
 bool ioband_throttle_flusher_is_over(const struct ioband_group *group);
 void ioband_throttle_wake(struct ioband_group *group);

@@ -9,7 +9,7 @@ busy.  The load is that of contestants.py: one process, and two processes in two
 With a limit for ioband, groups compete in the shared state.  Then the disk has requests
 for all I/Os of two processes, and the CPU is idle part of the time.  Only two processes
 are measured, and all states of the pool in between are checked.  The figures repeat
-within 1 %: when a task sleeps depends on small differences.
+within 2 %: when a task sleeps depends on small differences.
 """
 
 import math

@@ -596,9 +596,9 @@ static void many_thinkers_cost_little(void **state)
 	complete_all();
 	wait_for(leaf, MIB);
 	ioband_core_set_limit(&tree->core, 2, 0);
-	steps = shim_rb_steps;
+	steps = shim_steps;
 	assert_null(ioband_core_pick(&tree->core, tree->now_ns, &wake_ns));
-	assert_in_range(shim_rb_steps - steps, 0, 20);
+	assert_in_range(shim_steps - steps, 0, 20);
 }
 
 int main(int argc, char **argv)

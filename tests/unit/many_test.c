@@ -62,7 +62,7 @@ static double backlogged(u32 nr, u32 width)
 	ioband_core_set_limit(&crowd.core, 1, 0);
 	for (i = 0; i < nr; i++)
 		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_READ, crowd.now_ns);
-	steps = shim_rb_steps;
+	steps = shim_steps;
 	for (i = 0; i < BIOS; i++) {
 		leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns);
 		assert_non_null(leaf);
@@ -71,7 +71,7 @@ static double backlogged(u32 nr, u32 width)
 		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
 	}
 	crowd_free(&crowd);
-	return (double)(shim_rb_steps - steps) / BIOS;
+	return (double)(shim_steps - steps) / BIOS;
 }
 
 /* Readers with one bio each; @limit bios are in flight, the others are queued. */
@@ -89,7 +89,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_READ, crowd.now_ns);
 	for (i = 0; i < BIOS + limit; i++) {
 		if (i == limit)
-			steps = shim_rb_steps;
+			steps = shim_steps;
 		while ((leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns))) {
 			ioband_core_admit(&crowd.core, leaf, &bill, 0, crowd.now_ns);
 			flight[nr_flight++] = leaf;
@@ -107,14 +107,17 @@ static double readers(u32 nr, u32 width, u32 limit)
 	}
 	crowd_free(&crowd);
 	free(flight);
-	return (double)(shim_rb_steps - steps) / BIOS;
+	return (double)(shim_steps - steps) / BIOS;
 }
+
+/* A bio is inserted into some trees, and removed again, and each visit of a node is a step. */
+#define STEPS_A_LEVEL	16
 
 /* For a thousand times the groups: at most the added levels of a balanced tree. */
 static void grows_slowly(const char *what, double few, double many)
 {
 	print_message("%s: %.1f steps a bio with few groups, %.1f with many\n", what, few, many);
-	assert_in_range(many, 0, few + 3 * log2(1000));
+	assert_in_range(many, 0, few + STEPS_A_LEVEL * log2(1000));
 }
 
 static void backlogged_side_by_side(void **state)
@@ -164,7 +167,7 @@ static double due(u32 nr)
 		if (i >= nr)
 			ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
 		else
-			steps = shim_rb_steps;
+			steps = shim_steps;
 		ioband_core_wait(&crowd.core, leaf, IOBAND_DIR_READ, crowd.now_ns);
 		assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns), leaf);
 		ioband_core_admit(&crowd.core, leaf, &bill, 0, crowd.now_ns);
@@ -172,7 +175,7 @@ static double due(u32 nr)
 	}
 	crowd_free(&crowd);
 	free(minima);
-	return (double)(shim_rb_steps - steps) / (BIOS / 10);
+	return (double)(shim_steps - steps) / (BIOS / 10);
 }
 
 static void minima_side_by_side(void **state)
@@ -195,7 +198,7 @@ static double deep(u32 levels)
 	ioband_tree_init_leaf(&crowd.leaves[0], &crowd.nodes[levels - 1], 100);
 	ioband_core_set_limit(&crowd.core, 1, 0);
 	ioband_core_set_slice(&crowd.core, 1000000, true, crowd.now_ns);
-	steps = shim_rb_steps;
+	steps = shim_steps;
 	for (i = 0; i < BIOS / 10; i++) {
 		ioband_core_wait(&crowd.core, &crowd.leaves[0], IOBAND_DIR_READ, crowd.now_ns);
 		assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
@@ -205,7 +208,7 @@ static double deep(u32 levels)
 		ioband_core_complete(&crowd.core, &crowd.leaves[0], &bill, crowd.now_ns);
 	}
 	crowd_free(&crowd);
-	return (double)(shim_rb_steps - steps) / (BIOS / 10);
+	return (double)(shim_steps - steps) / (BIOS / 10);
 }
 
 /* Nested groups make the path longer, but not each step on it. */
@@ -215,7 +218,7 @@ static void a_deep_one_costs_its_way(void **state)
 
 	(void)state;
 	print_message("deep: %.1f steps a bio at 16 levels, %.1f at 128\n", few, many);
-	assert_in_range(few, 1, 16 * 8);
+	assert_in_range(few, 1, 16 * STEPS_A_LEVEL);
 	assert_in_range(many, 0, few * 128 / 16 + 8);
 }
 
@@ -227,14 +230,261 @@ static void idle_ones_cost_nothing(void **state)
 
 	(void)state;
 	crowd_init(&crowd, MANY, 0);
-	steps = shim_rb_steps;
+	steps = shim_steps;
 	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], IOBAND_DIR_READ, crowd.now_ns);
 	assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
 			 &crowd.leaves[MANY / 2]);
 	ioband_core_admit(&crowd.core, &crowd.leaves[MANY / 2], &bill, 0, crowd.now_ns);
 	ioband_core_complete(&crowd.core, &crowd.leaves[MANY / 2], &bill, crowd.now_ns);
-	assert_in_range(shim_rb_steps - steps, 0, 4);
+	assert_in_range(shim_steps - steps, 0, 8);
 	crowd_free(&crowd);
+}
+
+/* ---- the worst call ------------------------------------------------------ */
+
+#define GROUPS	10000
+
+/*
+ * Most steps in one call, for any number of groups: those of IOBAND_CHUNK changes, some of each
+ * level of a balanced tree, or of the latency targets in a look.
+ */
+#define MOST_STEPS	5000
+
+static u64 worst_steps;
+
+/* The result of a call, of which the steps are counted. */
+#define counted(call) ({						\
+	const u64 before = shim_steps;					\
+	__auto_type result = (call);					\
+									\
+	worst_steps = max(worst_steps, shim_steps - before);		\
+	result; })
+
+/* The same without a result. */
+#define count(call) ((void)counted(({ call; 0; })))
+
+static void check_worst(const char *what)
+{
+	print_message("%s: at most %llu steps a call\n", what, (unsigned long long)worst_steps);
+	assert_in_range(worst_steps, 1, MOST_STEPS);
+	worst_steps = 0;
+}
+
+/* What the entities of a crowd may have. */
+struct limits {
+	struct ioband_min *minima;
+	struct ioband_max *maxima;
+	struct ioband_latency *targets;
+	u32 nr;
+};
+
+static void limits_init(struct limits *limits)
+{
+	*limits = (struct limits) {
+		.minima = calloc(2 * GROUPS, sizeof(*limits->minima)),
+		.maxima = calloc(2 * GROUPS, sizeof(*limits->maxima)),
+		.targets = calloc(2 * GROUPS, sizeof(*limits->targets)),
+	};
+	assert_non_null(limits->minima);
+	assert_non_null(limits->maxima);
+	assert_non_null(limits->targets);
+}
+
+static void limits_free(struct limits *limits)
+{
+	free(limits->minima);
+	free(limits->maxima);
+	free(limits->targets);
+}
+
+/* Rates of bytes, of reads and writes; 0: none. */
+static void limit(struct crowd *crowd, struct limits *limits, struct ioband_ent *ent, u64 least,
+		  u64 most, u64 target_ns)
+{
+	const struct ioband_rates min_rates = { .bytes = { least, least } };
+	const struct ioband_rates max_rates = { .bytes = { most, most } };
+	const u32 i = limits->nr++;
+
+	ioband_min_init(&limits->minima[i]);
+	ioband_max_init(&limits->maxima[i]);
+	ioband_latency_init(&limits->targets[i], IOBAND_DIR_READ);
+	if (least)
+		ioband_min_set(&crowd->core, ent, &limits->minima[i], &min_rates, 0,
+			       crowd->now_ns);
+	if (most)
+		ioband_max_set(&crowd->core, ent, &limits->maxima[i], &max_rates, crowd->now_ns);
+	if (target_ns)
+		ioband_latency_set(&crowd->core, ent, &limits->targets[i], target_ns,
+				   crowd->now_ns);
+}
+
+static u8 own_dirs(const struct crowd *crowd, const struct ioband_leaf *leaf)
+{
+	return 1 + (leaf - crowd->leaves) % 3;
+}
+
+static void all_arrive(struct crowd *crowd)
+{
+	for (u32 i = 0; i < crowd->nr; i++)
+		for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
+			if (own_dirs(crowd, &crowd->leaves[i]) & 1 << dir)
+				count(ioband_core_wait(&crowd->core, &crowd->leaves[i], dir,
+						       crowd->now_ns));
+}
+
+/* Dispatch up to @ios bios.  Each leaf has the same directions queued again. */
+static void serve(struct crowd *crowd, u32 ios, u64 step_ns)
+{
+	struct ioband_leaf *leaf;
+	u64 wake_ns;
+
+	for (; ios; ios--) {
+		struct ioband_bill one = bill;
+
+		crowd->now_ns += step_ns;
+		count(ioband_latency_look(&crowd->core, crowd->now_ns));
+		leaf = counted(ioband_core_pick(&crowd->core, crowd->now_ns, &wake_ns));
+		if (!leaf)
+			continue;
+		one.dir = ioband_tree_dirs(&crowd->core, leaf) & 1 ? IOBAND_DIR_READ :
+								     IOBAND_DIR_WRITE;
+		one.awaited = one.dir == IOBAND_DIR_READ;
+		one.for_min = counted(ioband_core_admit(&crowd->core, leaf, &one,
+							own_dirs(crowd, leaf), crowd->now_ns));
+		if (one.awaited)
+			ioband_latency_sample(leaf, one.dir, 100000000);
+		count(ioband_core_complete(&crowd->core, leaf, &one, crowd->now_ns));
+	}
+}
+
+/* All groups have a minimum, a maximum and a latency target, side by side and in nodes. */
+static void all_at_once(void **state)
+{
+	struct limits limits;
+	struct crowd crowd;
+
+	(void)state;
+	for (u32 width = 0; width <= 1000; width += 1000) {
+		limits_init(&limits);
+		crowd_init(&crowd, GROUPS, width);
+		ioband_core_set_limit(&crowd.core, 8, 0);
+		for (u32 i = 0; width && i < GROUPS / width; i++)
+			limit(&crowd, &limits, &crowd.nodes[i].ent, i % 2 * 1000000000,
+			      i % 3 * 1000000, i % 4 * 1000);
+		for (u32 i = 0; i < GROUPS; i++)
+			limit(&crowd, &limits, &crowd.leaves[i].ent, i % 5 * 1000000,
+			      i % 7 * 100000, 1000 * (1 + i));
+		all_arrive(&crowd);
+		serve(&crowd, 2 * GROUPS, 20000);
+		check_worst(width ? "in nodes" : "side by side");
+		crowd_free(&crowd);
+		limits_free(&limits);
+	}
+}
+
+/* Of all children of a group with a minimum that is due, by bypass vtime. */
+static void below_a_minimum(void **state)
+{
+	struct limits limits;
+	struct crowd crowd;
+
+	(void)state;
+	for (int slices = 0; slices < 2; slices++) {
+		limits_init(&limits);
+		crowd_init(&crowd, GROUPS, GROUPS);
+		ioband_core_set_limit(&crowd.core, 8, 0);
+		ioband_core_set_slice(&crowd.core, slices * 1000000, false, crowd.now_ns);
+		limit(&crowd, &limits, &crowd.nodes[0].ent, 1000000000, 0, 0);
+		all_arrive(&crowd);
+		serve(&crowd, GROUPS / 2, 20000);
+		check_worst(slices ? "by bypass vtime, with slices" : "by bypass vtime");
+		crowd_free(&crowd);
+		limits_free(&limits);
+	}
+}
+
+/* A maximum above blocks all groups with a minimum. */
+static void blocked_with_minima(void **state)
+{
+	struct limits limits;
+	struct crowd crowd;
+
+	(void)state;
+	limits_init(&limits);
+	crowd_init(&crowd, GROUPS, GROUPS - 1);
+	ioband_core_set_limit(&crowd.core, 8, 0);
+	limit(&crowd, &limits, &crowd.nodes[0].ent, 0, 4096 * 10, 0);
+	for (u32 i = 0; i < GROUPS; i++)
+		limit(&crowd, &limits, &crowd.leaves[i].ent, 1000000, 0, 0);
+	all_arrive(&crowd);
+	serve(&crowd, GROUPS / 2, 20000);
+	check_worst("blocked");
+	crowd_free(&crowd);
+	limits_free(&limits);
+}
+
+/* A latency target of the pool holds all writes, and few groups have reads. */
+static void reads_behind_writes(void **state)
+{
+	struct limits limits;
+	struct crowd crowd;
+	u64 wake_ns;
+
+	(void)state;
+	limits_init(&limits);
+	crowd_init(&crowd, GROUPS, 0);
+	ioband_core_set_limit(&crowd.core, 8, 0);
+	limit(&crowd, &limits, &crowd.core.root.ent, 0, 0, 1000);
+	for (u32 i = 0; i < GROUPS; i++)
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_WRITE, crowd.now_ns);
+	for (u32 i = 0; i < GROUPS; i++) {
+		struct ioband_leaf *leaf;
+		struct ioband_bill one = bill;
+
+		crowd.now_ns += 20000;
+		count(ioband_latency_look(&crowd.core, crowd.now_ns));
+		ioband_latency_sample(&crowd.leaves[0], IOBAND_DIR_READ, 1000000);
+		leaf = counted(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns));
+		if (!leaf)
+			continue;
+		one.dir = IOBAND_DIR_WRITE;
+		count(ioband_core_admit(&crowd.core, leaf, &one, 2, crowd.now_ns));
+		count(ioband_core_complete(&crowd.core, leaf, &one, crowd.now_ns));
+	}
+	assert_true(crowd.core.throttle.bucket.rate);
+	check_worst("reads behind writes");
+	crowd_free(&crowd);
+	limits_free(&limits);
+}
+
+/* The blocks of all groups end at once, and their grace periods. */
+static void all_end_at_once(void **state)
+{
+	const struct ioband_bill huge = { .charge = 100 << 20, .bytes = 100 << 20 };
+	struct limits limits;
+	struct crowd crowd;
+	u64 wake_ns;
+
+	(void)state;
+	limits_init(&limits);
+	crowd_init(&crowd, GROUPS, 0);
+	for (u32 i = 0; i < GROUPS; i++)
+		limit(&crowd, &limits, &crowd.leaves[i].ent, 0, 100 << 20, 0);
+	for (u32 i = 0; i < GROUPS; i++) {
+		ioband_core_admit_now(&crowd.core, &crowd.leaves[i], &huge, crowd.now_ns);
+		if (i % 2)
+			count(ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_READ,
+					       crowd.now_ns));
+	}
+	for (u32 i = 0; i < GROUPS; i++)
+		count(ioband_core_complete(&crowd.core, &crowd.leaves[i], &huge, crowd.now_ns));
+	assert_null(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns));
+	crowd.now_ns += 100000000000ULL;
+	serve(&crowd, GROUPS, 1);
+	check_worst("all end");
+	assert_true(RB_EMPTY_ROOT(&crowd.core.anticipated[0].rb_root));
+	crowd_free(&crowd);
+	limits_free(&limits);
 }
 
 int main(int argc, char **argv)
@@ -247,6 +497,11 @@ int main(int argc, char **argv)
 		TEST(minima_side_by_side),
 		TEST(a_deep_one_costs_its_way),
 		TEST(idle_ones_cost_nothing),
+		TEST(all_at_once),
+		TEST(below_a_minimum),
+		TEST(blocked_with_minima),
+		TEST(reads_behind_writes),
+		TEST(all_end_at_once),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -13,13 +13,14 @@ class Mutant(NamedTuple):
 
 
 CORE = [
+    Mutant("passed-over-saves", " &&\n	       --some);", " && false);"),
     Mutant(
-        "passing-by-weight", "open, core_bypasses(core), ios, limit);", "open, false, ios, limit);"
+        "all-graces-at-once",
+        "some && (leaf = first_anticipated(core, pausing))",
+        "(leaf = first_anticipated(core, pausing))",
     ),
     Mutant(
-        "passed-over-saves",
-        "while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
-        "while (false);",
+        "passing-by-weight", "open, core_bypasses(core), ios, limit);", "open, false, ios, limit);"
     ),
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
@@ -27,11 +28,6 @@ CORE = [
         "urgent-makes-a-reader",
         "	if (in_turn) {\n		leaf->async",
         "	{\n		leaf->async",
-    ),
-    Mutant(
-        "who-thinks-ends-with-pauses",
-        "		if (!leaf->pause_anticipated)\n			continue;\n",
-        "",
     ),
     Mutant(
         "idle-without-slices",
@@ -134,34 +130,46 @@ CORE = [
 ]
 
 TREE = [
+    Mutant("any-passes", "until = vtime_max(until, node->bypass_vtime);", "until = U64_MAX / 2;"),
+    Mutant("thinks-beside", "ent && *ios < limit; ent", "false; ent"),
+    Mutant(
+        "past-without-weight",
+        "ent_set_bypass_vtime(ent, ent_bypass_vtime(ent) + advance);",
+        "ent_set_bypass_vtime(ent, ent_bypass_vtime(ent));",
+    ),
+    Mutant(
+        "past-by-the-old-weight",
+        "ent->parent->bypass_vtime + div_u64(bypass_lead, weight);",
+        "ent->parent->bypass_vtime + bypass_lead / ent->weight;",
+    ),
+    Mutant("sums-are-old", "	ioband_live_update(ent);\n", ""),
+    Mutant(
+        "blocked-stays-live",
+        "	ent_update_live(ent);\n	ent_update_min(core, ent);\n	if",
+        "	ent_update_min(core, ent);\n	if",
+    ),
+    Mutant("blocked-ways-may", "return leaf->dirs & dirs_of(open)", "return leaf->dirs"),
+    Mutant("weight-stays", "	ent_weigh(ent, weight);\n	ioband", "	ioband"),
+    Mutant(
+        "weight-loses-place",
+        "ent_weigh(ent, weight);\n	ioband_live_set(ent, kinds);",
+        "ent_weigh(ent, weight);",
+    ),
+    Mutant("thinkers-not-live", "if (ent->anticipated && !ent_yields(ent))", "if (false)"),
+    Mutant("expected-by-all", "return ent && vtime_before(ent->vtime, position);", "return ent;"),
+    Mutant("the-same-again", "if (ent && ent == except)", "if (false)"),
+    Mutant(
+        "below-a-maximum-as-before",
+        "	else if (core->nr_minima)\n		core->hooks->min_gated(ent);\n",
+        "",
+    ),
     Mutant("by-weight-below", "below ? BYPASS : reason", "reason"),
     Mutant(
         "by-weight-for-nothing",
         "(reason == BY_WEIGHT && slices && core->nr_minima)",
         "false",
     ),
-    Mutant(
-        "any-passes",
-        "vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))\n			least",
-        "true)\n			least",
-    ),
     Mutant("passers-stay", "	node->bypass_vtime = ent_bypass_vtime(least);", "	;"),
-    Mutant(
-        "thinks-beside",
-        "vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))\n			*ios",
-        "false)\n			*ios",
-    ),
-    Mutant(
-        "past-without-weight",
-        "ent->bypass_vtime = ent_bypass_vtime(ent) + advance;",
-        "ent->bypass_vtime = ent_bypass_vtime(ent);",
-    ),
-    Mutant(
-        "past-by-the-old-weight",
-        "(ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *\n"
-        "				    ent->weight, weight);",
-        "ent_bypass_vtime(ent) - ent->parent->bypass_vtime, 1);",
-    ),
     Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
     Mutant(
@@ -170,19 +178,13 @@ TREE = [
         "",
     ),
     Mutant(
-        "blocked-stays-live",
-        "	ent_update_live(ent);\n	if (ent->min)\n",
-        "	if (ent->min)\n",
-    ),
-    Mutant(
         "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
     ),
     Mutant(
         "pausing-for-good", "	core->pausing += pausing;", "	core->pausing += pausing > 0;"
     ),
     Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
-    Mutant("blocked-ways-may", "	return leaf->dirs & (", "	return leaf->dirs | 0 * ("),
-    Mutant("below-a-block", "			*open = below;\n", ""),
+    Mutant("below-a-block", "			*open &= ent_open(ent);\n", ""),
     Mutant(
         "promised-leads-far",
         "max(IOBAND_LAG_MAX, (u64)charge)",
@@ -196,12 +198,6 @@ TREE = [
     ),
     Mutant("unpromised-ways-may", "		open &= core->min_ent_dirs;", ""),
     Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
-    Mutant(
-        "most-served-first",
-        "return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime)",
-        "return vtime_before(rb_to_ent(b)->vtime, rb_to_ent(a)->vtime)",
-    ),
-    Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
     Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
     Mutant("lag-not-allowed", "ent->busy ? IOBAND_LAG_MAX : 0", "0ULL"),
     Mutant("idling-earns", "ent->busy ? IOBAND_LAG_MAX : 0", "1ULL << 40"),
@@ -210,26 +206,10 @@ TREE = [
     Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
     Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
     Mutant("weight-keeps-turn", "div_u64(ent->advance * ent->weight, weight)", "0"),
-    Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
-    Mutant(
-        "weight-loses-place",
-        "	ent_weigh(ent, weight);\n	if (live)",
-        "	ent_weigh(ent, weight);\n	if (!live)",
-    ),
     Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
     Mutant("thinking-not-counted", "ent->anticipated += anticipated;", ""),
     Mutant("busy-not-counted", "ent->busy += busy;", ""),
     Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
-    Mutant(
-        "thinkers-not-live",
-        "live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));",
-        "live = ent_shown(ent);",
-    ),
-    Mutant(
-        "idle-ones-live",
-        "if (!live)\n		tree_dequeue(",
-        "if (!live)\n		;\n	else if (false)\n		tree_dequeue(",
-    ),
     Mutant("graces-out-of-order", "grace_until_ns <\n", "grace_until_ns >\n"),
     Mutant(
         "thinkers-take-no-place",
@@ -378,6 +358,7 @@ PAUSE = [
 ]
 
 SLICE = [
+    Mutant("never-expected", "node->served_ns && ioband_tree_expects(node, to->bypass)", "false"),
     Mutant(
         "passes-over-who-is-owed",
         "node_hangs(core, node) ||\n	    vtime",
@@ -457,7 +438,6 @@ SLICE = [
         "if (!next)\n		return U64_MAX;",
         "if (true)\n		return U64_MAX;",
     ),
-    Mutant("never-expected", "node->served_ns && node_expects(node, to->bypass)", "false"),
     Mutant(
         "expected-for-ever",
         "ioband_pause_begin_idle(core, now_ns);\n		*wake_ns = ioband_tree_grace_ends(core);",
@@ -628,6 +608,28 @@ STALL_H = [Mutant("hangs-for-good", "	stall_dev->hangs = false;\n", "")]
 
 BELOW_H = [Mutant("always-beyond", "ioband_tree_counted_ios(core) > core->limit_ios", "true")]
 
+LIVE = [
+    Mutant(
+        "most-served-first", "if (vtime_before(ent->vtime, rb", "if (!vtime_before(ent->vtime, rb"
+    ),
+    Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
+    Mutant("idle-ones-live", "if (live && !kinds) {", "if (false) {"),
+    Mutant(
+        "kinds-for-ever",
+        "if (live && kinds)\n		ioband_live_update(ent);",
+        "if (live && kinds)\n		;",
+    ),
+    Mutant("most-is-least", "vtime_before(bypass_vtime, span", "vtime_before(-bypass_vtime, -span"),
+    Mutant("right-is-left-out", "	span_add_subtree(&span, ent->rb.rb_right);\n", ""),
+    Mutant("sums-of-one", "	live_sums_propagate(above, NULL);\n", ""),
+    Mutant("beside-itself", "if (!except || !ent_is_live(except)) {", "if (true) {"),
+    Mutant("all-are-wanted", "ent->kinds & kinds && (!until", "ent->kinds && (!until"),
+]
+
+MATH_H = [
+    Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
+]
+
 TREE_H = [
     Mutant(
         "still-waiting", "dirs ? IOBAND_LEAF_BACKLOGGED :\n", "false ? IOBAND_LEAF_BACKLOGGED :\n"
@@ -637,7 +639,6 @@ TREE_H = [
         "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
         "IOBAND_LEAF_IDLE",
     ),
-    Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]
 
@@ -666,12 +667,35 @@ BUCKET = [
 
 MIN = [
     Mutant(
+        "own-in-another-way",
+        " &&\n		    leaf->ent.waiting & min_due_dirs(claim->min, U64_MAX - 1))",
+        ")",
+    ),
+    Mutant(
+        "past-a-maximum", " & ent_open_above(core, claim->min->ent);\n	return", ";\n	return"
+    ),
+    Mutant("own-is-another", "if (ent->min == claim->min &&", "if (false &&"),
+    Mutant(
+        "taken-away-and-due",
+        "	ent->min = NULL;\n	ioband_min_gate(ent);\n",
+        "	ent->min = NULL;\n",
+    ),
+    Mutant(
+        "blocked-and-claimed", "if (!(ent_open(ent) & ioband_tree_dir_mask(dir)))", "if (false)"
+    ),
+    Mutant("own-comes-first", "(!claim.min || claim_before(below, &claim))", "!claim.min"),
+    Mutant(
+        "claims-of-one-level", "changed |= ent_update_claim", "changed = false & ent_update_claim"
+    ),
+    Mutant(
+        "latest-claim-first",
+        "return a->due_ns < b->due_ns ||",
+        "return a->due_ns > b->due_ns ||",
+    ),
+    Mutant(
         "wanted-by-nobody",
         "dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir))",
         "dirs",
-    ),
-    Mutant(
-        "own-in-another-way", " && leaf->ent.waiting & min_due_dirs(minimum, U64_MAX - 1))", ")"
     ),
     Mutant(
         "alone-in-another-way",
@@ -717,12 +741,6 @@ MIN = [
     ),
     Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
     Mutant(
-        "held-back-is-late",
-        "if (!ent->waiting || ent->waiting & ent_open_above(core, ent))",
-        "if (true)",
-    ),
-    Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
-    Mutant(
         "searches-on",
         "	core->late |= tries;\n	core->min_tries += tries - minimum->tries;\n",
         "",
@@ -741,12 +759,6 @@ MIN = [
         "turn-goes-on", "		ioband_tree_set_holder(core, core->min_ent, false);", "		;"
     ),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
-    Mutant("own-is-another", "ent->min == minimum && leaf", "false && leaf"),
-    Mutant(
-        "taken-away-and-due",
-        "	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);\n	core->nr",
-        "	core->nr",
-    ),
     Mutant("taken-away-and-kept", "core->min_ent && core->min == minimum", "false"),
 ]
 
@@ -765,8 +777,16 @@ IDLE = [
 ]
 
 LATENCY = [
-    Mutant("ahead-of-all", "return vtime_before(b->vtime, a->vtime);", "return true;"),
-    Mutant("never-ahead", "return vtime_before(b->vtime, a->vtime);", "return false;"),
+    Mutant("ahead-of-all", "return vtime_before(other->vtime, ent->vtime);", "return true;"),
+    Mutant("never-ahead", "return vtime_before(other->vtime, ent->vtime);", "return false;"),
+    Mutant(
+        "stale-looks", "			round->looked = known;", "			round->looked = true;"
+    ),
+    Mutant(
+        "one-look-a-round",
+        "for (u32 some = IOBAND_LOOK_TARGETS; some && round->left; some--)",
+        "for (; round->left;)",
+    ),
     Mutant("held-for-itself", "&& ent_is_below(&leaf->ent, worst->ent)", "&& false"),
     Mutant("late-and-charged", "	if (throttle_is_for(core, leaf) ||\n", "	if (\n"),
     Mutant(
@@ -841,7 +861,6 @@ LATENCY = [
     Mutant(
         "begins-with-all", "if (throttle->bucket.rate || worst == throttle->worst)", "if (true)"
     ),
-    Mutant("stale-looks", "			*looked = known;", "			*looked = true;"),
     Mutant("idle-and-held", "mean_ns <= target_ns || rate < least)", "mean_ns <= target_ns)"),
     Mutant("hung-for-ever", "2 * latency->target_ns + IOBAND_MEAN_MAX_NS", "U64_MAX"),
     Mutant("no-part", "max(late_rate, core->throttle.first_rate)", "late_rate"),
@@ -863,6 +882,17 @@ LATENCY = [
 ]
 
 MAX = [
+    Mutant(
+        "one-is-let-go",
+        "for (u32 some = IOBAND_CHUNK; some && (first",
+        "for (u32 some = 1; some && (first",
+    ),
+    Mutant("never-let-go", "if (rb_to_max(first)->until_ns > now_ns)", "if (true)"),
+    Mutant(
+        "all-blocks-at-once",
+        "some && (first = rb_first_cached(&core->blocked))",
+        "(first = rb_first_cached(&core->blocked))",
+    ),
     Mutant(
         "debts-free",
         "	ioband_bucket_charge_bill(",
@@ -902,12 +932,6 @@ MAX = [
         "	if (blocked > maximum->blocked) {\n",
     ),
     Mutant("blocks-at-its-end", "if (dir_until_ns <= now_ns)", "if (dir_until_ns < now_ns)"),
-    Mutant(
-        "one-is-let-go",
-        "while ((first = rb_first_cached(&core->blocked)) &&",
-        "if ((first = rb_first_cached(&core->blocked)) &&",
-    ),
-    Mutant("never-let-go", "rb_to_max(first)->until_ns <= now_ns)", "false)"),
     Mutant(
         "gone-and-blocked",
         "	if (maximum->blocked)\n		ioband_tree_block(core, ent, 0);",

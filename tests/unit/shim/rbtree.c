@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/rbtree.h>
+#include <linux/container_of.h>
 
-u64 shim_rb_steps;
+u64 shim_steps;

@@ -145,6 +145,7 @@
 /* Called when the bios of an entity change. */
 static const struct ioband_hooks core_hooks = {
 	.min_changed	= ioband_min_update,
+	.min_gated	= ioband_min_gate,
 	.max_changed	= ioband_max_note,
 	.idle_changed	= ioband_idle_update,
 };
@@ -154,9 +155,9 @@ void ioband_core_init(struct ioband_core *core)
 {
 	*core = (struct ioband_core) {
 		.hooks = &core_hooks,
-		.anticipated = RB_ROOT_CACHED,
+		.anticipated = { RB_ROOT_CACHED, RB_ROOT_CACHED },
 		.blocked = RB_ROOT_CACHED,
-		.minima = { RB_ROOT_CACHED, RB_ROOT_CACHED },
+		.flying = RB_ROOT_CACHED,
 		.min_ent_dirs = U64_MAX,
 		.idle_until_ns = IOBAND_NO_WAKEUP,
 	};
@@ -222,16 +223,27 @@ static u8 leaf_open(const struct ioband_core *core, struct ioband_leaf *leaf, u8
 	return likely(!leaf->apart_dirs) ? dirs : ioband_below_open(core, leaf, dirs);
 }
 
+/* The leaf of which the grace period, or the writeback idle, ends first, or NULL. */
+static struct ioband_leaf *first_anticipated(const struct ioband_core *core, bool pausing)
+{
+	const struct rb_node *first = rb_first_cached(&core->anticipated[pausing]);
+
+	return first ? rb_entry(first, struct ioband_leaf, grace) : NULL;
+}
+
 static void core_end_graces(struct ioband_core *core, u64 now_ns)
 {
-	struct rb_node *first;
+	u32 some = IOBAND_CHUNK;
 
-	while ((first = rb_first_cached(&core->anticipated))) {
-		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, grace);
+	for (int pausing = 0; pausing < 2; pausing++) {
+		struct ioband_leaf *leaf;
 
-		if (leaf->grace_until_ns > now_ns)
-			return;
-		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
+		while (some && (leaf = first_anticipated(core, pausing))) {
+			if (leaf->grace_until_ns > now_ns)
+				break;
+			ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
+			some--;
+		}
 	}
 }
 
@@ -240,21 +252,16 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	if (unlikely(core->holder))
 		ioband_slice_charge(core, now_ns);
-	if (rb_first_cached(&core->anticipated))
+	if (rb_first_cached(&core->anticipated[false]) || rb_first_cached(&core->anticipated[true]))
 		core_end_graces(core, now_ns);
 }
 
 /* End the idling for throttled writeback; leaves in normal anticipation keep their grace period. */
 void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
 {
-	struct rb_node *rb, *next;
+	struct ioband_leaf *leaf;
 
-	for (rb = rb_first_cached(&core->anticipated); rb && core->pausing; rb = next) {
-		struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, grace);
-
-		next = rb_next(rb);
-		if (!leaf->pause_anticipated)
-			continue;
+	for (u32 some = IOBAND_CHUNK; some && (leaf = first_anticipated(core, true)); some--) {
 		if (core->holder == leaf)
 			ioband_slice_charge(core, now_ns);
 		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
@@ -347,6 +354,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 static noinline struct ioband_leaf *core_pick_open(struct ioband_core *core, u64 now_ns,
 						   u64 *wake_ns)
 {
+	u32 some = IOBAND_CHUNK;
 	struct ioband_leaf *leaf;
 
 	ioband_max_expire(core, now_ns);
@@ -357,12 +365,13 @@ static noinline struct ioband_leaf *core_pick_open(struct ioband_core *core, u64
 	/* Time under a maximum earns no service, nor does a pause before a synchronous bio. */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
-	while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
+	while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)) &&
+	       --some);
 	if (leaf)
 		return leaf;
 	*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));
 	if (core->nr_idlers) {
-		*wake_ns = min(*wake_ns, core->idle_until_ns);
+		*wake_ns = min(*wake_ns, ioband_idle_wake_ns(core, now_ns));
 		*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
 	}
 	return NULL;

@@ -9,6 +9,26 @@
 
 struct ioband_node;
 
+/* Directions of queued bios, and anticipation (sched/live.h). */
+#define IOBAND_NR_KINDS		(IOBAND_NR_DIRS + 1)
+
+/* Sum of a subtree of live children, see sched/live.c. */
+struct ioband_span {
+	u64 bypass_vtime[IOBAND_NR_KINDS];	/* the least one of each kind, if there is some */
+	u8 kinds;			/* of the children there, as bits */
+};
+
+/*
+ * The minimum that is due first, of those at or below an entity with bios queued in a direction
+ * that no maximum there blocks, see sched/min.c.
+ */
+struct ioband_claim {
+	struct rb_node rb;		/* place in &ioband_node.claims of the parent, with @min */
+	struct ioband_min *min;		/* NULL: none */
+	u64 due_ns;			/* when it is due in that direction */
+	u64 order;			/* among equals, its &ioband_min.order */
+};
+
 /* Competitor among the children of a node. */
 struct ioband_ent {
 	struct rb_node rb;		/* place among the live children of @parent, while live */
@@ -17,6 +37,7 @@ struct ioband_ent {
 	u64 vtime;
 	/* the same among siblings that bypass others, for a minimum or the throttle */
 	u64 bypass_vtime;
+	struct ioband_span span;	/* while live: of the children at and below its place */
 	u64 advance;			/* advance of @vtime by its last pick */
 	u64 pace;			/* advance per unit of charge: 2^32 / @weight */
 	struct ioband_max *max;		/* NULL: none */
@@ -31,7 +52,9 @@ struct ioband_ent {
 	u32 busy;			/* leaves at or below it that are not idle */
 	bool leaf;			/* entity of a leaf, else of a node */
 	bool idle_class;		/* in the class below all weights */
+	u8 kinds;			/* the reasons why it is live, as bits (sched/live.h) */
 	struct list_head idlers;	/* place in @idlers of @parent, while in the idle class */
+	struct ioband_claim claims[IOBAND_NR_DIRS];	/* by direction */
 };
 
 /* Inner node of the tree. */
@@ -49,6 +72,8 @@ struct ioband_node {
 	u32 in_turn;			/* slices left in which runs go in turn, even if cold */
 	u64 vnow;		/* virtual time of the node, at which idle children restart */
 	u64 bypass_vtime;
+	bool bypasses;		/* some child had another bypass vtime, else it is 0 for all */
+	struct rb_root_cached claims[IOBAND_NR_DIRS];	/* of its children, by due time */
 	u64 by_weight_ns;		/* last dispatch below by weight instead of a minimum */
 	/* with slices: end of a period by weight, whatever minimum is due */
 	u64 by_weight_until_ns;

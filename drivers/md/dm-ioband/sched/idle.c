@@ -90,20 +90,32 @@ void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent)
 
 /*
  * Serve the idle class again where a grace period is over.  Looks at all nodes with such entities,
- * at most once in each IOBAND_IDLE_GRACE_NS.
+ * at most once in each IOBAND_IDLE_GRACE_NS, and at some of them in a call.
  */
 void ioband_idle_expire(struct ioband_core *core, u64 now_ns)
 {
-	struct ioband_node *node;
-
-	if (likely(now_ns < core->idle_until_ns))
+	if (likely(now_ns < core->idle_until_ns && !core->idle_left))
 		return;
 	core->now_ns = now_ns;
-	core->idle_until_ns = IOBAND_NO_WAKEUP;
-	list_for_each_entry(node, &core->idle_nodes, idle_nodes) {
+	if (!core->idle_left) {
+		core->idle_until_ns = IOBAND_NO_WAKEUP;
+		core->idle_left = core->nr_idle_nodes;
+	}
+	for (u32 some = IOBAND_CHUNK; some && core->idle_left; some--) {
+		struct ioband_node *node = list_first_entry(&core->idle_nodes, struct ioband_node,
+							    idle_nodes);
+
+		core->idle_left--;
+		list_move_tail(&node->idle_nodes, &core->idle_nodes);
 		node_update(core, node);
 		ioband_idle_update(core, &node->ent);
 	}
+}
+
+/* When an idle class may cease to yield without another call, or IOBAND_NO_WAKEUP. */
+u64 ioband_idle_wake_ns(const struct ioband_core *core, u64 now_ns)
+{
+	return core->idle_left ? now_ns : core->idle_until_ns;
 }
 
 static bool node_is_due(const struct ioband_core *core, const struct ioband_node *node)

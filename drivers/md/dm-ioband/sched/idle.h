@@ -6,6 +6,7 @@
 #include "scheduler.h"
 
 void ioband_idle_expire(struct ioband_core *core, u64 now_ns);
+u64 ioband_idle_wake_ns(const struct ioband_core *core, u64 now_ns);
 void ioband_idle_update(struct ioband_core *core, struct ioband_ent *ent);
 void ioband_idle_count(struct ioband_core *core, struct ioband_leaf *leaf, bool dispatched,
 		       u64 now_ns);

@@ -63,6 +63,12 @@
 #define IOBAND_LOOK_NS		(100 * NSEC_PER_MSEC)
 
 /*
+ * One look takes so many targets, some 10 us; with more, the next ones continue.  An evaluation of
+ * few reads takes a hundred milliseconds anyway: that is ten looks.
+ */
+#define IOBAND_LOOK_TARGETS	256
+
+/*
  * Without a completed read for this time, or for this many mean latencies, an entity is not late.
  */
 #define IOBAND_LOOK_MAX_NS	NSEC_PER_SEC
@@ -90,17 +96,31 @@
 /* Largest lead of the bucket. */
 #define IOBAND_LATENCY_DEBT_NS	NSEC_PER_SEC
 
+/* The number of entities above one. */
+static u32 ent_level(const struct ioband_ent *ent)
+{
+	u32 level = 0;
+
+	for (; ent->parent; ent = &ent->parent->ent)
+		level++;
+	return level;
+}
+
 /*
  * Has an entity had more service than another one?  Compares their virtual times in the first
  * node above both.  If one entity is above the other, there is no such node: false.
  */
 static bool ent_is_ahead(const struct ioband_ent *ent, const struct ioband_ent *other)
 {
-	for (const struct ioband_ent *a = ent; a->parent; a = &a->parent->ent)
-		for (const struct ioband_ent *b = other; b->parent; b = &b->parent->ent)
-			if (a->parent == b->parent)
-				return vtime_before(b->vtime, a->vtime);
-	return false;
+	u32 level = ent_level(ent), other_level = ent_level(other);
+
+	for (; level > other_level; level--)
+		ent = &ent->parent->ent;
+	for (; other_level > level; other_level--)
+		other = &other->parent->ent;
+	for (; ent->parent != other->parent; ent = &ent->parent->ent)
+		other = &other->parent->ent;
+	return vtime_before(other->vtime, ent->vtime);
 }
 
 /* The throttle is for a target of the root. */
@@ -312,36 +332,56 @@ static bool latency_is_worse(const struct ioband_latency *latency,
 	       other->mean_ns;
 }
 
-/* The target missed by the largest factor; NULL: no recent bios.  @looked: its mean is new. */
-static struct ioband_latency *latencies_look(const struct ioband_core *core, u64 now_ns,
-					     bool *looked)
+/* The next target of a round. */
+static struct ioband_latency *next_latency(struct ioband_core *core)
 {
-	struct ioband_latency *latency, *worst = NULL;
+	struct ioband_latency *latency = list_first_entry(&core->latencies, struct ioband_latency,
+							  latencies);
 
-	*looked = false;
-	list_for_each_entry(latency, &core->latencies, latencies) {
+	list_move_tail(&latency->latencies, &core->latencies);
+	return latency;
+}
+
+/*
+ * Look at the next targets of the round: at its end, @worst is the target missed by the largest
+ * factor, or NULL if there are no recent bios.
+ */
+static void look_at_some(struct ioband_core *core, u64 now_ns)
+{
+	struct ioband_latency_round *round = &core->round;
+
+	if (!round->left)
+		*round = (struct ioband_latency_round) { .left = core->nr_latencies };
+	for (u32 some = IOBAND_LOOK_TARGETS; some && round->left; some--) {
+		struct ioband_latency *latency = next_latency(core);
 		bool known;
 
+		round->left--;
 		if (!latency->mean_ns && !latency->ios) {
 			latency->since_ns = now_ns;
 			continue;
 		}
 		known = latency_look(latency, now_ns);
-		if (latency_is_worse(latency, worst)) {
-			worst = latency;
-			*looked = known;
+		if (latency_is_worse(latency, round->worst)) {
+			round->worst = latency;
+			round->looked = known;
 		}
 	}
-	return worst;
+}
+
+static void forget_some(struct ioband_core *core, u64 now_ns)
+{
+	for (u32 some = IOBAND_LOOK_TARGETS; some && core->round.forget; some--) {
+		latency_forget(next_latency(core), now_ns);
+		core->round.forget--;
+	}
 }
 
 /* End the throttle.  The latencies so far are discarded. */
 void ioband_latency_end_throttle(struct ioband_core *core, u64 now_ns)
 {
-	struct ioband_latency *latency;
-
-	list_for_each_entry(latency, &core->latencies, latencies)
-		latency_forget(latency, now_ns);
+	core->round = (struct ioband_latency_round) { .forget = core->nr_latencies };
+	forget_some(core, now_ns);
 	core->throttle = (struct ioband_latency_throttle) { .since_ns = now_ns };
 	core->throttle_dirs = 0;
 	core->bypass_leaf = NULL;
@@ -386,18 +426,24 @@ void ioband_latency_look(struct ioband_core *core, u64 now_ns)
 	const u64 ns = now_ns - min(now_ns, throttle->since_ns);
 	struct ioband_latency *worst;
 	u64 rate, late_rate;
-	bool looked;
 
 	core->now_ns = now_ns;
 	if (!core->nr_latencies || !ns)
 		return;
-	worst = latencies_look(core, now_ns, &looked);
+	if (core->round.forget) {
+		forget_some(core, now_ns);
+		return;
+	}
+	look_at_some(core, now_ns);
+	if (core->round.left)
+		return;
+	worst = core->round.worst;
 	if (!worst) {
 		if (throttle->worst)
 			ioband_latency_end_throttle(core, now_ns);
 		return;
 	}
-	if (!looked)
+	if (!core->round.looked)
 		return;
 	rate = ioband_mul_div(throttle->bytes, NSEC_PER_SEC, ns);
 	late_rate = ioband_mul_div(throttle->late_bytes, NSEC_PER_SEC, ns);
@@ -452,5 +498,9 @@ void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent, enu
 		ioband_latency_end_throttle(core, core->now_ns);
 	list_del(&latency->latencies);
 	core->nr_latencies--;
+	core->round.left = min(core->round.left, core->nr_latencies);
+	core->round.forget = min(core->round.forget, core->nr_latencies);
+	if (core->round.worst == latency)
+		core->round.worst = NULL;
 	ent->latency[dir] = NULL;
 }

@@ -19,4 +19,19 @@ static inline u64 ioband_mul_div(u64 a, u64 b, u64 divisor)
 	return mul_u64_u64_div_u64(a, b, divisor);
 }
 
+static inline bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static inline u64 vtime_max(u64 a, u64 b)
+{
+	return vtime_before(a, b) ? b : a;
+}
+
+static inline u64 vtime_min(u64 a, u64 b)
+{
+	return vtime_before(a, b) ? a : b;
+}
+
 #endif /* DM_IOBAND_MATH_H */

@@ -157,8 +157,11 @@ void ioband_max_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
-	while ((first = rb_first_cached(&core->blocked)) && rb_to_max(first)->until_ns <= now_ns)
+	for (u32 some = IOBAND_CHUNK; some && (first = rb_first_cached(&core->blocked)); some--) {
+		if (rb_to_max(first)->until_ns > now_ns)
+			return;
 		max_update(core, rb_to_max(first), now_ns);
+	}
 }
 
 /* End of the first block, or IOBAND_NO_WAKEUP. */

@@ -84,6 +84,18 @@
  * share of its node.  So the others have one bio in flight at all times.  In each node below that
  * had no service by weight for IOBAND_MIN_RUN_NS, one bio is served by weight.
  *
+ * Thousands of groups may have a minimum below a group that its maximum blocks, and no search may
+ * skip them one by one.  So each entity has a claim on its node for each direction: the minimum
+ * that is due first at or below it, unless a maximum blocks the direction there.  The claims of the
+ * children of a node are in the order of due time.  A change of a minimum, or of a block, updates
+ * the claims from there up to the root, as long as these change.
+ *
+ *	root -- A (its maximum blocks reads) -- A1 (reads due at 5, writes at 9)
+ *	     |				     `- A2 (reads due at 6)
+ *	     `- B (reads due at 8)
+ *
+ *	Claims of A on the root: writes at 9.  B is the first, then A1 with a write.
+ *
  * With slices, single bios would cost a seek each.  A due entity gets the device, at once, until
  * its bucket is ahead by half a slice.  After that, service is by weight again, least served first
  * at each level.  One leaf is served at a time: service by weight gets an eighth of a slice in each
@@ -221,6 +233,78 @@ static void min_note(struct ioband_core *core, struct ioband_min *minimum, bool 
 	}
 }
 
+static struct ioband_claim *rb_to_claim(const struct rb_node *rb)
+{
+	return rb_entry(rb, struct ioband_claim, rb);
+}
+
+static bool claim_before(const struct ioband_claim *a, const struct ioband_claim *b)
+{
+	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
+}
+
+static bool claim_less(struct rb_node *a, const struct rb_node *b)
+{
+	return claim_before(rb_to_claim(a), rb_to_claim(b));
+}
+
+/* The first claim of the children of a node, or NULL. */
+static const struct ioband_claim *node_claim(const struct ioband_node *node, enum ioband_dir dir)
+{
+	const struct rb_node *first = rb_first_cached(&node->claims[dir]);
+
+	return first ? rb_to_claim(first) : NULL;
+}
+
+/* The claim of an entity by its own minimum, and those below. */
+static struct ioband_claim ent_claim(const struct ioband_ent *ent, enum ioband_dir dir)
+{
+	struct ioband_claim claim = { .due_ns = U64_MAX };
+	const struct ioband_claim *below = NULL;
+
+	if (!(ent_open(ent) & ioband_tree_dir_mask(dir)))
+		return claim;
+	if (ent->min && ent->waiting & ioband_tree_dir_mask(dir))
+		claim.due_ns = dir_due_ns(ent->min, dir);
+	if (claim.due_ns != U64_MAX) {
+		claim.min = ent->min;
+		claim.order = ent->min->order;
+	}
+	if (!ent->leaf)
+		below = node_claim(container_of(ent, struct ioband_node, ent), dir);
+	return below && (!claim.min || claim_before(below, &claim)) ? *below : claim;
+}
+
+/* Return: false if nothing has changed. */
+static bool ent_update_claim(struct ioband_ent *ent, enum ioband_dir dir)
+{
+	struct ioband_claim *claim = &ent->claims[dir], now = ent_claim(ent, dir);
+	struct rb_root_cached *claims = &ent->parent->claims[dir];
+
+	if (now.min == claim->min &&
+	    (!now.min || (now.due_ns == claim->due_ns && now.order == claim->order)))
+		return false;
+	tree_dequeue(&claim->rb, claims);
+	now.rb = claim->rb;
+	*claim = now;
+	RB_CLEAR_NODE(&claim->rb);
+	if (claim->min)
+		rb_add_cached(&claim->rb, claims, claim_less);
+	return true;
+}
+
+/* An own minimum, those below, or the blocked directions of an entity have changed. */
+void ioband_min_gate(struct ioband_ent *ent)
+{
+	bool changed = true;
+
+	for (; changed && ent->parent; ent = &ent->parent->ent) {
+		changed = false;
+		for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
+			changed |= ent_update_claim(ent, dir);
+	}
+}
+
 /* Its buckets, or the queued bios of its entity, have changed: update its place by due time. */
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 {
@@ -231,13 +315,15 @@ void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum)
 	if (queued || (!minimum->ent->waiting && (core->slice_ns || !minimum->trial.wide) &&
 		       (minimum->inflight || minimum->ent->anticipated)))
 		due_ns = min_wanted_ns(minimum, U64_MAX);
-	if (due_ns == minimum->due_ns && queued == minimum->queued)
-		return;
-	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);
-	minimum->due_ns = due_ns;
-	minimum->queued = queued;
-	if (due_ns != U64_MAX)
-		rb_add_cached(&minimum->rb, &core->minima[queued], min_less);
+	if (due_ns != minimum->due_ns || queued != minimum->queued) {
+		tree_dequeue(&minimum->rb, &core->flying);
+		minimum->due_ns = due_ns;
+		minimum->queued = queued;
+		minimum->order = ++core->min_order;
+		if (due_ns != U64_MAX && !queued)
+			rb_add_cached(&minimum->rb, &core->flying, min_less);
+	}
+	ioband_min_gate(minimum->ent);
 }
 
 /* Change the number of bios in flight that keep a minimum active. */
@@ -370,19 +456,37 @@ static struct ioband_ent *core_pick_by_min(struct ioband_core *core, struct ioba
 	return top;
 }
 
-/*
- * Due time of the first minimum with or without queued bios; U64_MAX: none.  Those of which a
- * maximum above blocks all queued bios do not count.
- */
-static u64 core_first_due_ns(const struct ioband_core *core, bool queued)
+/* The claim that is due first, or NULL: no bio that may be dispatched counts for a minimum. */
+static const struct ioband_claim *core_first_claim(const struct ioband_core *core)
 {
-	for (struct rb_node *rb = rb_first_cached(&core->minima[queued]); rb; rb = rb_next(rb)) {
-		const struct ioband_ent *ent = rb_to_min(rb)->ent;
+	const struct ioband_claim *first = NULL;
 
-		if (!ent->waiting || ent->waiting & ent_open_above(core, ent))
-			return rb_to_min(rb)->due_ns;
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		const struct ioband_claim *claim = node_claim(&core->root, dir);
+
+		if (claim && (!first || claim_before(claim, first)))
+			first = claim;
 	}
-	return U64_MAX;
+	return first;
+}
+
+/* Due time of the first minimum with bios in flight only, or anticipated; U64_MAX: none. */
+static u64 core_first_flying_ns(const struct ioband_core *core)
+{
+	const struct rb_node *first = rb_first_cached(&core->flying);
+
+	return first ? rb_to_min(first)->due_ns : U64_MAX;
+}
+
+/*
+ * Due time of the first minimum, with a bio that may be dispatched, or with none queued; U64_MAX:
+ * none.  Those of which maxima block all queued bios do not count.
+ */
+static u64 core_first_due_ns(const struct ioband_core *core)
+{
+	const struct ioband_claim *claim = core_first_claim(core);
+
+	return min(core_first_flying_ns(core), claim ? claim->due_ns : U64_MAX);
 }
 
 /* Lateness of the minimum that has been due for the longest time, up to IOBAND_MIN_LATE_NS. */
@@ -392,7 +496,7 @@ static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
 
 	if (core->stalled || core->stuck_ios || core->limit_ios == U32_MAX)
 		return 0;
-	due_ns = min(core_first_due_ns(core, false), core_first_due_ns(core, true));
+	due_ns = core_first_due_ns(core);
 	return min_t(u64, now_ns - min(due_ns, now_ns), IOBAND_MIN_LATE_NS);
 }
 
@@ -410,39 +514,37 @@ static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 	return min_t(u64, div_u64(most * late_ns, IOBAND_MIN_LATE_NS), U32_MAX);
 }
 
-/* The next due time of a queued bio after @now_ns, or IOBAND_NO_WAKEUP. */
+/*
+ * The next due time after @now_ns of bios that may be dispatched, or IOBAND_NO_WAKEUP.  Where
+ * a minimum below a child of the root is due, the others below it are left to the next pick.
+ */
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
-	const struct rb_node *rb = core->minima[true].rb_root.rb_node;
 	u64 wake_ns = IOBAND_NO_WAKEUP;
 
-	while (rb) {
-		if (rb_to_min(rb)->due_ns > now_ns) {
-			wake_ns = rb_to_min(rb)->due_ns;
-			rb = rb->rb_left;
-		} else {
-			rb = rb->rb_right;
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		const struct rb_node *rb = core->root.claims[dir].rb_root.rb_node;
+
+		while (rb) {
+			const u64 due_ns = rb_to_claim(rb)->due_ns;
+
+			if (due_ns > now_ns)
+				wake_ns = min(wake_ns, due_ns);
+			rb = due_ns > now_ns ? rb->rb_left : rb->rb_right;
 		}
 	}
 	return wake_ns;
 }
 
-/*
- * The minimum with a bio to dispatch that has been due for the longest time, or NULL.  Due minima
- * of which a maximum above blocks all queued bios are skipped one by one.
- */
+/* The minimum with a bio to dispatch that has been due for the longest time, or NULL. */
 static struct ioband_min *core_first_due(const struct ioband_core *core, u64 now_ns, u64 *dirs)
 {
-	for (struct rb_node *rb = rb_first_cached(&core->minima[true]); rb; rb = rb_next(rb)) {
-		struct ioband_min *minimum = rb_to_min(rb);
+	const struct ioband_claim *claim = core_first_claim(core);
 
-		if (minimum->due_ns > now_ns)
-			break;
-		*dirs = min_due_dirs(minimum, now_ns) & ent_open_above(core, minimum->ent);
-		if (minimum->ent->waiting & *dirs)
-			return minimum;
-	}
-	return NULL;
+	if (!claim || claim->due_ns > now_ns)
+		return NULL;
+	*dirs = min_due_dirs(claim->min, now_ns) & ent_open_above(core, claim->min->ent);
+	return claim->min;
 }
 
 /*
@@ -552,28 +654,19 @@ u64 ioband_min_left_ns(const struct ioband_core *core, u64 now_ns)
 	return min(left_ns, ioband_mul_div(due_ns, took_ns, moved_ns - took_ns));
 }
 
-/* The minimum that is due first, with queued bios or without, or NULL. */
-static const struct ioband_min *core_first(const struct ioband_core *core)
-{
-	const struct rb_node *flying = rb_first_cached(&core->minima[false]);
-	const struct rb_node *queued = rb_first_cached(&core->minima[true]);
-
-	if (!flying || (queued && rb_to_min(queued)->due_ns <= rb_to_min(flying)->due_ns))
-		return queued ? rb_to_min(queued) : NULL;
-	return rb_to_min(flying);
-}
-
 /* Due time of the first minimum; U64_MAX: none, or queued bios of @leaf count for it. */
 u64 ioband_min_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_min *minimum = core_first(core);
+	const struct ioband_claim *claim = core_first_claim(core);
+	const u64 due_ns = core_first_due_ns(core);
 
-	if (!minimum)
-		return U64_MAX;
+	if (!claim || claim->due_ns != due_ns)
+		return due_ns;
 	for (const struct ioband_ent *ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->min == minimum && leaf->ent.waiting & min_due_dirs(minimum, U64_MAX - 1))
+		if (ent->min == claim->min &&
+		    leaf->ent.waiting & min_due_dirs(claim->min, U64_MAX - 1))
 			return U64_MAX;
-	return minimum->due_ns;
+	return due_ns;
 }
 
 void ioband_min_init(struct ioband_min *minimum)
@@ -612,10 +705,11 @@ void ioband_min_remove(struct ioband_core *core, struct ioband_ent *ent)
 
 	if (!minimum)
 		return;
-	tree_dequeue(&minimum->rb, &core->minima[minimum->queued]);
+	tree_dequeue(&minimum->rb, &core->flying);
+	ent->min = NULL;
+	ioband_min_gate(ent);
 	core->nr_minima--;
 	core->min_tries -= minimum->tries;
 	if (core->min_ent && core->min == minimum)
 		core_pick_by_weight(core);
-	ent->min = NULL;
 }

@@ -16,6 +16,7 @@ void ioband_min_charge(struct ioband_core *core, struct ioband_min *minimum,
 		       const struct ioband_bill *bill, bool counts, u64 now_ns);
 void ioband_min_count(struct ioband_core *core, struct ioband_min *minimum, int ios);
 void ioband_min_update(struct ioband_core *core, struct ioband_min *minimum);
+void ioband_min_gate(struct ioband_ent *ent);
 struct ioband_ent *ioband_min_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
 u64 ioband_min_wake_ns(const struct ioband_core *core, u64 now_ns);
 struct ioband_ent *ioband_min_serve(struct ioband_core *core, u64 now_ns);

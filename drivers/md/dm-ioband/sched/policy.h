@@ -98,13 +98,15 @@ struct ioband_min_trial {
 struct ioband_min {
 	struct ioband_ent *ent;
 	struct ioband_buckets buckets;
-	struct rb_node rb;	/* place in &ioband_core.minima, unless @due_ns is U64_MAX */
+	/* place in &ioband_core.flying, unless its next bio is queued or @due_ns is U64_MAX */
+	struct rb_node rb;
 	/* of its next bio; U64_MAX: it is not active, or a maximum blocks all of them */
 	u64 due_ns;
 	u64 inactive_ns;		/* when @active last ended, while it is false */
 	u32 inflight;		/* bios of @ent in flight, without those of flows that are apart */
 	bool active;		/* bios are in flight, or queued and not blocked at or below @ent */
 	bool queued;			/* its next bio is queued */
+	u64 order;			/* greater than that of minima updated before */
 	u8 dir;				/* direction of the last bio */
 	bool tries;			/* counts in &ioband_core.min_tries */
 	struct ioband_min_trial trial;
@@ -121,6 +123,14 @@ struct ioband_latency {
 	u32 ios;			/* number of bios since then */
 	u32 inflight;			/* awaited bios in flight, at least */
 	u8 dir;
+};
+
+/* A round of looks at all latency targets; one look takes some of them. */
+struct ioband_latency_round {
+	struct ioband_latency *worst;	/* of those looked at, missed by the largest factor */
+	u32 left;			/* targets that are left in the round */
+	u32 forget;	/* targets of which the latencies so far have yet to be discarded */
+	bool looked;			/* the mean of @worst is new */
 };
 
 /* Throttle of other leaves while an entity is late. */

@@ -24,10 +24,12 @@ struct ioband_below {
 	struct ioband_leaf *probe;	/* may have one bio beyond the limit; NULL: none */
 };
 
-/* Calls from the tree to the policies above it.  The first two must not change the tree. */
+/* Calls from the tree to the policies above it.  The first three must not change the tree. */
 struct ioband_hooks {
 	/* the bios queued below the entity, without bios that its maximum blocks, have changed */
 	void (*min_changed)(struct ioband_core *core, struct ioband_min *min);
+	/* the directions in which bios queued below the entity may be dispatched have changed */
+	void (*min_gated)(struct ioband_ent *ent);
 	/* all bios queued below the entity have changed */
 	void (*max_changed)(const struct ioband_core *core, struct ioband_max *max);
 	/* counters of an entity and above have changed; may let an idle class yield, or serve it */
@@ -44,15 +46,18 @@ enum ioband_flush {
 struct ioband_core {
 	const struct ioband_hooks *hooks;
 	struct ioband_node root;
-	struct rb_root_cached anticipated;	/* leaves, by the end of their grace period */
+	/* leaves, by the end of their grace period; [1]: in writeback idle */
+	struct rb_root_cached anticipated[2];
 	struct rb_root_cached blocked;	/* maxima, by the end of the block */
-	/* of active or anticipated entities, by due time; [1]: with queued bios */
-	struct rb_root_cached minima[2];
+	struct rb_root_cached flying;	/* due minima without queued bios, by due time */
+	u64 min_order;			/* the last &ioband_min.order */
 	bool has_max;			/* some entity has a maximum, or had one */
 	u32 nr_minima;
 	u32 nr_latencies;
 	u32 nr_idlers;			/* entities in the idle class */
 	struct list_head idle_nodes;	/* nodes with such children */
+	u32 nr_idle_nodes;
+	u32 idle_left;	/* of these, left to look at since @idle_until_ns was over */
 	u64 idle_until_ns;		/* when one of these may cease to yield without a call */
 	/* in which the throttle holds the last picked leaf, as in @waiting */
 	u64 throttle_dirs;
@@ -111,6 +116,7 @@ struct ioband_core {
 	u64 flushed_bytes;		/* bytes of the running flush */
 	u64 flushing_ns;		/* start of the running flush */
 	struct list_head latencies;
+	struct ioband_latency_round round;
 	struct ioband_latency_throttle throttle;	/* for one of @latencies */
 	struct ioband_below below;
 };

@@ -197,12 +197,6 @@ static struct descent descent_from_top(void)
 	return (struct descent) { .open = U64_MAX, .left_ns = U64_MAX };
 }
 
-/* Virtual time of an entity, or bypass vtime. */
-static u64 ent_position(const struct ioband_ent *ent, bool bypass)
-{
-	return bypass ? ent_bypass_vtime(ent) : ent->vtime;
-}
-
 /* Mean time between completions. */
 static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
 {
@@ -366,25 +360,6 @@ void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u
 	ioband_ahead_complete(core, leaf, bytes, now_ns);
 }
 
-/* A child with an anticipated leaf has less service than the child in service. */
-static bool node_expects(const struct ioband_node *node, bool bypass)
-{
-	const u64 position = ent_position(node->serving, bypass);
-
-	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
-		const struct ioband_ent *ent = rb_to_ent(rb);
-
-		if (!vtime_before(ent_position(ent, bypass), position)) {
-			if (bypass)
-				continue;
-			break;
-		}
-		if (ent->anticipated)
-			return true;
-	}
-	return false;
-}
-
 static void node_begin_slice(const struct ioband_core *core, struct ioband_node *node,
 			     struct ioband_ent *ent, bool bypass)
 {
@@ -450,7 +425,7 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	if (!node->serving || node_hangs(core, node) ||
 	    vtime_before(ent_position(least, to->bypass), ent_position(node->serving, to->bypass)))
 		node_begin_slice(core, node, next, to->bypass);
-	else if (node->served_ns && node_expects(node, to->bypass))
+	else if (node->served_ns && ioband_tree_expects(node, to->bypass))
 		to->expect = true;
 	return node->serving;
 }

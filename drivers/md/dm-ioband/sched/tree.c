@@ -28,31 +28,6 @@ static void ent_weigh(struct ioband_ent *ent, u32 weight)
 	ent->pace = div_u64(1ULL << IOBAND_PACE_SHIFT, weight);
 }
 
-static bool ent_less(struct rb_node *a, const struct rb_node *b)
-{
-	return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime);
-}
-
-static void ent_insert(struct ioband_ent *ent)
-{
-	rb_add_cached(&ent->rb, &ent->parent->live, ent_less);
-}
-
-/* Set the virtual time of an entity and restore the order, which most often still holds. */
-static __always_inline void ent_advance(struct ioband_ent *ent, u64 vtime)
-{
-	struct rb_node *next;
-
-	ent->vtime = vtime;
-	if (!ent_is_live(ent))
-		return;
-	next = rb_next(&ent->rb);
-	if (!next || !vtime_before(rb_to_ent(next)->vtime, ent->vtime))
-		return;
-	rb_erase_cached(&ent->rb, &ent->parent->live);
-	ent_insert(ent);
-}
-
 static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 weight, bool leaf)
 {
 	*ent = (struct ioband_ent) {
@@ -63,12 +38,17 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 	ent_weigh(ent, weight);
 	RB_CLEAR_NODE(&ent->rb);
 	INIT_LIST_HEAD(&ent->idlers);
+	for (enum ioband_dir dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		RB_CLEAR_NODE(&ent->claims[dir].rb);
 }
 
 /* An inner node; @parent is NULL for a root. */
 void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight)
 {
-	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
+	*node = (struct ioband_node) {
+		.live = RB_ROOT_CACHED,
+		.claims = { RB_ROOT_CACHED, RB_ROOT_CACHED },
+	};
 	INIT_LIST_HEAD(&node->idlers);
 	INIT_LIST_HEAD(&node->idle_nodes);
 	ent_init(&node->ent, parent, weight, false);
@@ -102,7 +82,7 @@ static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	 */
 	if (lag <= lag_max || lag >= -2 * ent_vtime_of(ent, U32_MAX))
 		return false;
-	ent_advance(ent, ent->parent->vnow - lag_max);
+	ioband_live_move(ent, ent->parent->vnow - lag_max);
 	return true;
 }
 
@@ -134,12 +114,24 @@ static s64 max_let_through(const struct ioband_max *maximum, s64 waiting)
 /* Live: has bios queued that the entities above count, or an anticipated leaf. */
 static void ent_update_live(struct ioband_ent *ent)
 {
-	const bool live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));
+	u8 kinds = dirs_of(ent_shown(ent));
 
-	if (!live)
-		tree_dequeue(&ent->rb, &ent->parent->live);
-	else if (!ent_is_live(ent))
-		ent_insert(ent);
+	if (ent->anticipated && !ent_yields(ent))
+		kinds |= IOBAND_LIVE_ANTICIPATED;
+	/* How far it is behind does not count, and may be too much for a comparison. */
+	if (unlikely(ent->bypass_vtime != ent->parent->bypass_vtime) && !ent_is_live(ent))
+		ent->bypass_vtime = ent_bypass_vtime(ent);
+	if (kinds != ent->kinds)
+		ioband_live_set(ent, kinds);
+}
+
+/* A lead over the node beyond the largest one would be taken for a lag later: it is none. */
+static void ent_set_bypass_vtime(struct ioband_ent *ent, u64 bypass_vtime)
+{
+	ent->parent->bypasses = true;
+	ent->bypass_vtime = bypass_vtime;
+	ent->bypass_vtime = ent_bypass_vtime(ent);
+	ioband_live_update(ent);
 }
 
 /* The only function that changes counters, in step with the membership in the trees. */
@@ -194,7 +186,16 @@ void ioband_tree_forget_lag(struct ioband_leaf *leaf)
 
 	for (ent = &leaf->ent; ent->parent && ent->busy == leaf->ent.busy; ent = &ent->parent->ent)
 		if (vtime_before(ent->vtime, ent->parent->vnow))
-			ent_advance(ent, ent->parent->vnow);
+			ioband_live_move(ent, ent->parent->vnow);
+}
+
+/* Other directions of the bios queued at or below an entity count for minima. */
+static void ent_update_min(struct ioband_core *core, struct ioband_ent *ent)
+{
+	if (ent->min)
+		core->hooks->min_changed(core, ent->min);
+	else if (core->nr_minima)
+		core->hooks->min_gated(ent);
 }
 
 /* The entities above have counted the bios @before of an entity; from now on ent_shown(). */
@@ -205,8 +206,7 @@ static void ent_reshow(struct ioband_core *core, struct ioband_ent *ent, u64 bef
 	if (!before)
 		ioband_tree_catch_up(ent, 0);
 	ent_update_live(ent);
-	if (ent->min)
-		core->hooks->min_changed(core, ent->min);
+	ent_update_min(core, ent);
 	if (unlikely(ent->idle_class))
 		ent->parent->idle_waiting += change;
 	ent_count(core, &ent->parent->ent, change, 0, 0, 0);
@@ -263,8 +263,7 @@ void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool 
 	list_for_each_entry(ent, &node->idlers, idlers) {
 		change += ent_shown(ent);
 		ent_update_live(ent);
-		if (ent->min)
-			core->hooks->min_changed(core, ent->min);
+		ent_update_min(core, ent);
 	}
 	if (!change)
 		return;
@@ -283,8 +282,10 @@ static void ent_set_class(struct ioband_core *core, struct ioband_ent *ent, bool
 	ent->idle_class = idle;
 	if (idle) {
 		core->nr_idlers++;
-		if (list_empty(&node->idlers))
+		if (list_empty(&node->idlers)) {
 			list_add_tail(&node->idle_nodes, &core->idle_nodes);
+			core->nr_idle_nodes++;
+		}
 		list_add_tail(&ent->idlers, &node->idlers);
 		node->idle_waiting += shown;
 		node->idle_ready += ent->ready;
@@ -298,6 +299,8 @@ static void ent_set_class(struct ioband_core *core, struct ioband_ent *ent, bool
 	ent_reshow(core, ent, shown);
 	if (list_empty(&node->idlers)) {
 		list_del_init(&node->idle_nodes);
+		core->nr_idle_nodes--;
+		core->idle_left = min(core->idle_left, core->nr_idle_nodes);
 		node->yields = false;
 		node->idle_due = false;
 	}
@@ -311,25 +314,24 @@ static void ent_set_class(struct ioband_core *core, struct ioband_ent *ent, bool
 void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u32 weight)
 {
 	const bool idle = weight == IOBAND_WEIGHT_IDLE;
-	bool live;
+	u64 bypass_lead;
 	s64 lead;
+	u8 kinds;
 
 	ent_catch_up(ent, 0);
 	if (idle != ent->idle_class)
 		ent_set_class(core, ent, idle);
 	if (idle)
 		weight = IOBAND_WEIGHT_DEFAULT;
-	live = ent_is_live(ent);
-	tree_dequeue(&ent->rb, &ent->parent->live);
+	kinds = ent->kinds;
+	ioband_live_set(ent, 0);
 	lead = ent->vtime - ent->parent->vnow;
 	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
 	ent->advance = div_u64(ent->advance * ent->weight, weight);
-	ent->bypass_vtime = ent->parent->bypass_vtime +
-			    div_u64((ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *
-				    ent->weight, weight);
+	bypass_lead = (ent_bypass_vtime(ent) - ent->parent->bypass_vtime) * ent->weight;
+	ent->bypass_vtime = ent->parent->bypass_vtime + div_u64(bypass_lead, weight);
 	ent_weigh(ent, weight);
-	if (live)
-		ent_insert(ent);
+	ioband_live_set(ent, kinds);
 }
 
 static s64 dirs_to_waiting(u8 dirs)
@@ -364,9 +366,10 @@ void ioband_tree_change_state(struct ioband_core *core, struct ioband_leaf *leaf
 		ent_count_pausing(core, &leaf->ent, anticipated);
 
 	if (anticipated > 0)
-		rb_add_cached(&leaf->grace, &core->anticipated, grace_less);
+		rb_add_cached(&leaf->grace, &core->anticipated[leaf->pause_anticipated],
+			      grace_less);
 	else if (anticipated < 0)
-		tree_dequeue(&leaf->grace, &core->anticipated);
+		tree_dequeue(&leaf->grace, &core->anticipated[leaf->pause_anticipated]);
 	if (unlikely(core->nr_idlers))
 		core->hooks->idle_changed(core, &leaf->ent);
 }
@@ -400,7 +403,7 @@ static __always_inline void ent_charge(const struct ioband_core *core, struct io
 
 	if (unlikely(reason == BYPASS ||
 		     (reason == BY_WEIGHT && slices && core->nr_minima)))
-		ent->bypass_vtime = ent_bypass_vtime(ent) + advance;
+		ent_set_bypass_vtime(ent, ent_bypass_vtime(ent) + advance);
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
 	} else if (reason != AS_DEBT) {
@@ -418,7 +421,7 @@ static __always_inline void ent_charge(const struct ioband_core *core, struct io
 	}
 	if (alone || (reason != AS_DEBT && vtime != ent->vtime))
 		ent->advance = advance;
-	ent_advance(ent, vtime);
+	ioband_live_move(ent, vtime);
 }
 
 /* The reason why a leaf is served. */
@@ -456,10 +459,16 @@ void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 /* End of the first grace period, or IOBAND_NO_WAKEUP. */
 u64 ioband_tree_grace_ends(const struct ioband_core *core)
 {
-	const struct rb_node *first = rb_first_cached(&core->anticipated);
+	u64 ends_ns = IOBAND_NO_WAKEUP;
 
-	return first ? rb_entry(first, struct ioband_leaf, grace)->grace_until_ns :
-		       IOBAND_NO_WAKEUP;
+	for (int pausing = 0; pausing < 2; pausing++) {
+		const struct rb_node *first = rb_first_cached(&core->anticipated[pausing]);
+
+		if (first)
+			ends_ns = min(ends_ns,
+				      rb_entry(first, struct ioband_leaf, grace)->grace_until_ns);
+	}
+	return ends_ns;
 }
 
 /*
@@ -470,12 +479,12 @@ u64 ioband_tree_grace_ends(const struct ioband_core *core)
 static __always_inline struct ioband_ent *node_pick(const struct ioband_node *node, u64 *open,
 						    u32 *ios, u32 limit)
 {
-	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
-		struct ioband_ent *ent = rb_to_ent(rb);
-		const u64 below = ent_open(ent) & *open;
+	const u8 dirs = dirs_of(*open), kinds = dirs | IOBAND_LIVE_ANTICIPATED;
 
-		if (ent->waiting & below) {
-			*open = below;
+	for (struct ioband_ent *ent = ioband_live_first(node, kinds, NULL); ent;
+	     ent = ioband_live_next(ent, kinds, NULL)) {
+		if (likely(ent->kinds & dirs)) {
+			*open &= ent_open(ent);
 			return ent;
 		}
 		if (unlikely(ent->pausing))
@@ -489,40 +498,56 @@ static __always_inline struct ioband_ent *node_pick(const struct ioband_node *no
 
 /*
  * The least served child, other than @except, with a queued bio in a direction of @open.  By bypass
- * vtime, this looks at all live children.
+ * vtime, children behind that of the node are equals, and virtual time decides.
  */
 struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except)
 {
-	struct ioband_ent *least = NULL;
+	const u8 dirs = dirs_of(open);
+	struct ioband_ent *ent;
+	u64 until;
 
-	for (struct rb_node *rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
-		struct ioband_ent *ent = rb_to_ent(rb);
-
-		if (ent == except || !(ent_shown(ent) & open))
-			continue;
-		if (!bypass)
-			return ent;
-		if (!least || vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))
-			least = ent;
-	}
-	return least;
+	if (bypass && !ioband_live_least_bypass(node, dirs, except, &until))
+		return NULL;
+	if (bypass)
+		until = vtime_max(until, node->bypass_vtime);
+	ent = ioband_live_first(node, dirs, bypass ? &until : NULL);
+	if (ent && ent == except)
+		ent = ioband_live_next(ent, dirs, bypass ? &until : NULL);
+	return ent;
 }
 
-/* The same by bypass vtime. */
+/* A child with an anticipated leaf has less service than the child in service. */
+bool ioband_tree_expects(const struct ioband_node *node, bool bypass)
+{
+	const u64 position = ent_position(node->serving, bypass), until = position - 1;
+	const struct ioband_ent *ent;
+
+	if (bypass)
+		return position != node->bypass_vtime &&
+		       ioband_live_first(node, IOBAND_LIVE_ANTICIPATED, &until);
+	ent = ioband_live_first(node, IOBAND_LIVE_ANTICIPATED, NULL);
+	return ent && vtime_before(ent->vtime, position);
+}
+
+/*
+ * The same as node_pick() by bypass vtime.  Children that precede the least one have no bio queued
+ * in a direction of @open.  None precedes children behind the node.
+ */
 static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 *open, u32 *ios,
 					   u32 limit)
 {
-	struct ioband_ent *least = ioband_tree_least(node, *open, true, NULL);
+	struct ioband_ent *least = ioband_tree_least(node, *open, true, NULL), *ent = NULL;
+	u64 until;
 
-	for (struct rb_node *rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
-		const struct ioband_ent *ent = rb_to_ent(rb);
-
-		if (!(ent_shown(ent) & *open) &&
-		    vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))
-			*ios += ent->anticipated;
-	}
-	if (!least || *ios >= limit)
+	if (!least)
+		return NULL;
+	until = ent_bypass_vtime(least) - 1;
+	if (vtime_before(node->bypass_vtime, ent_bypass_vtime(least)))
+		ent = ioband_live_first(node, IOBAND_LIVE_ANTICIPATED, &until);
+	for (; ent && *ios < limit; ent = ioband_live_next(ent, IOBAND_LIVE_ANTICIPATED, &until))
+		*ios += ent->anticipated;
+	if (*ios >= limit)
 		return NULL;
 	/* Not when charged: with slices, service goes on when it is not the least. */
 	node->bypass_vtime = ent_bypass_vtime(least);
@@ -561,8 +586,7 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
 	open = ent_open_above(core, &leaf->ent) & ~core->throttle_dirs;
 	if (core->min_ent)
 		open &= core->min_ent_dirs;
-	return leaf->dirs & ((open & ioband_tree_dir_mask(IOBAND_DIR_READ) ? 1 : 0) |
-			     (open & ioband_tree_dir_mask(IOBAND_DIR_WRITE) ? 2 : 0));
+	return leaf->dirs & dirs_of(open);
 }
 
 /*

@@ -3,6 +3,7 @@
 #ifndef DM_IOBAND_SCHED_TREE_H
 #define DM_IOBAND_SCHED_TREE_H
 
+#include "live.h"
 #include "math.h"
 #include "scheduler.h"
 
@@ -20,6 +21,12 @@
  * thereby mean about the same as in bytes.
  */
 #define IOBAND_NS_PER_CHARGE	10
+
+/*
+ * A call ends so many blocks or grace periods, moves so many leaves that lag, or looks at so many
+ * idle classes, if more are due at once; the next call continues.
+ */
+#define IOBAND_CHUNK	64
 
 /* First estimate of the time between completions: a seek and half a rotation of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
@@ -40,26 +47,6 @@
 
 /* The longest idling of the device for a flusher without bios, see sched/pause.c. */
 #define IOBAND_PAUSE_WAIT_NS	(IOBAND_PAUSE_NS / 2)
-
-static inline bool vtime_before(u64 a, u64 b)
-{
-	return (s64)(a - b) < 0;
-}
-
-static inline u64 vtime_max(u64 a, u64 b)
-{
-	return vtime_before(a, b) ? b : a;
-}
-
-static inline u64 vtime_min(u64 a, u64 b)
-{
-	return vtime_before(a, b) ? a : b;
-}
-
-static inline struct ioband_ent *rb_to_ent(const struct rb_node *rb)
-{
-	return rb_entry(rb, struct ioband_ent, rb);
-}
 
 /* Advance of the virtual time of an entity by a charge, less than 2^32. */
 static inline u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
@@ -107,11 +94,6 @@ static inline void tree_dequeue(struct rb_node *rb, struct rb_root_cached *root)
 		return;
 	rb_erase_cached(rb, root);
 	RB_CLEAR_NODE(rb);
-}
-
-static inline bool ent_is_live(const struct ioband_ent *ent)
-{
-	return !RB_EMPTY_NODE(&ent->rb);
 }
 
 /* The least served live child of a node, or else @ent. */
@@ -164,6 +146,19 @@ static inline bool ent_yields(const struct ioband_ent *ent)
 	return unlikely(ent->idle_class) && ent->parent->yields;
 }
 
+/* The directions, as bits, of halves of &ioband_ent.waiting. */
+static inline u8 dirs_of(u64 waiting)
+{
+	return (waiting & ioband_tree_dir_mask(IOBAND_DIR_READ) ? 1 : 0) |
+	       (waiting & ioband_tree_dir_mask(IOBAND_DIR_WRITE) ? 2 : 0);
+}
+
+/* Virtual time of an entity, or bypass vtime. */
+static inline u64 ent_position(const struct ioband_ent *ent, bool bypass)
+{
+	return bypass ? ent_bypass_vtime(ent) : ent->vtime;
+}
+
 /* Directions that are not blocked, as halves of &ioband_ent.waiting. */
 static inline u64 ent_open(const struct ioband_ent *ent)
 {
@@ -206,6 +201,7 @@ static inline bool ent_is_holder(const struct ioband_core *core, const struct io
 
 struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except);
+bool ioband_tree_expects(const struct ioband_node *node, bool bypass);
 struct ioband_leaf *ioband_tree_leaf_below(struct ioband_ent *ent, u64 open, bool bypass, u32 ios,
 					   u32 limit);
 void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,

@@ -35,21 +35,18 @@ struct rb_root_cached {
 #define rb_entry(ptr, type, member)	container_of(ptr, type, member)
 #define rb_first_cached(root)		((root)->rb_leftmost)
 
-/* Nodes visited, by all functions here: the cost of what a test did. */
-extern u64 shim_rb_steps;
-
 static inline struct rb_node *rb_next(const struct rb_node *node)
 {
 	struct rb_node *next;
 
-	shim_rb_steps++;
+	shim_steps++;
 	if (node->rb_right) {
 		for (next = node->rb_right; next->rb_left; next = next->rb_left)
-			shim_rb_steps++;
+			shim_steps++;
 		return next;
 	}
 	for (next = node->parent; next && node == next->rb_right; next = next->parent) {
-		shim_rb_steps++;
+		shim_steps++;
 		node = next;
 	}
 	return next;
@@ -76,7 +73,7 @@ static inline void shim_rb_rotate_up(struct rb_root *root, struct rb_node *node)
 	struct rb_node *parent = node->parent;
 	struct rb_node *inner;
 
-	shim_rb_steps++;
+	shim_steps++;
 	shim_rb_replace(root, parent, node);
 	if (parent->rb_left == node) {
 		inner = node->rb_right;
@@ -92,17 +89,70 @@ static inline void shim_rb_rotate_up(struct rb_root *root, struct rb_node *node)
 	parent->parent = node;
 }
 
+/* Callbacks for the sums of subtrees, as in the kernel's rbtree_augmented.h. */
+struct rb_augment_callbacks {
+	void (*propagate)(struct rb_node *node, struct rb_node *stop);
+	void (*copy)(struct rb_node *old, struct rb_node *new);
+	void (*rotate)(struct rb_node *old, struct rb_node *new);
+};
+
+#define rb_parent(node) (shim_steps++, (node)->parent)
+
+static inline void rb_link_node(struct rb_node *node, struct rb_node *parent,
+				struct rb_node **link)
+{
+	static u32 random = 2463534242U;
+
+	random ^= random << 13;
+	random ^= random >> 17;
+	random ^= random << 5;
+	*node = (struct rb_node) { .parent = parent, .priority = random };
+	*link = node;
+}
+
+static inline void rb_insert_augmented_cached(struct rb_node *node, struct rb_root_cached *tree,
+					      bool leftmost,
+					      const struct rb_augment_callbacks *augment)
+{
+	if (leftmost)
+		tree->rb_leftmost = node;
+	while (node->parent && node->parent->priority < node->priority) {
+		struct rb_node *parent = node->parent;
+
+		shim_rb_rotate_up(&tree->rb_root, node);
+		if (augment)
+			augment->rotate(parent, node);
+	}
+}
+
+static inline void rb_erase_augmented_cached(struct rb_node *node, struct rb_root_cached *tree,
+					     const struct rb_augment_callbacks *augment)
+{
+	if (tree->rb_leftmost == node)
+		tree->rb_leftmost = rb_next(node);
+	while (node->rb_left && node->rb_right) {
+		struct rb_node *child = node->rb_left->priority > node->rb_right->priority ?
+					node->rb_left : node->rb_right;
+
+		shim_rb_rotate_up(&tree->rb_root, child);
+		if (augment)
+			augment->rotate(node, child);
+	}
+	shim_rb_replace(&tree->rb_root, node, node->rb_left ? node->rb_left : node->rb_right);
+	if (augment && node->parent)
+		augment->propagate(node->parent, NULL);
+}
+
 /* After all that are not greater, as the kernel's does. */
 static inline struct rb_node *rb_add_cached(struct rb_node *node, struct rb_root_cached *tree,
 					    bool (*less)(struct rb_node *, const struct rb_node *))
 {
-	static u32 random = 2463534242U;
 	struct rb_node **link = &tree->rb_root.rb_node;
 	struct rb_node *parent = NULL;
 	bool leftmost = true;
 
 	while (*link) {
-		shim_rb_steps++;
+		shim_steps++;
 		parent = *link;
 		if (less(node, parent)) {
 			link = &parent->rb_left;
@@ -111,27 +161,14 @@ static inline struct rb_node *rb_add_cached(struct rb_node *node, struct rb_root
 			leftmost = false;
 		}
 	}
-	random ^= random << 13;
-	random ^= random >> 17;
-	random ^= random << 5;
-	*node = (struct rb_node) { .parent = parent, .priority = random };
-	*link = node;
-	if (leftmost)
-		tree->rb_leftmost = node;
-	while (node->parent && node->parent->priority < node->priority)
-		shim_rb_rotate_up(&tree->rb_root, node);
+	rb_link_node(node, parent, link);
+	rb_insert_augmented_cached(node, tree, leftmost, NULL);
 	return leftmost ? node : NULL;
 }
 
 static inline void rb_erase_cached(struct rb_node *node, struct rb_root_cached *tree)
 {
-	if (tree->rb_leftmost == node)
-		tree->rb_leftmost = rb_next(node);
-	while (node->rb_left && node->rb_right)
-		shim_rb_rotate_up(&tree->rb_root,
-				  node->rb_left->priority > node->rb_right->priority ?
-				  node->rb_left : node->rb_right);
-	shim_rb_replace(&tree->rb_root, node, node->rb_left ? node->rb_left : node->rb_right);
+	rb_erase_augmented_cached(node, tree, NULL);
 }
 
 #endif /* SHIM_LINUX_RBTREE_H */

@@ -5,8 +5,8 @@ The kernel is User-Mode Linux on two processors, so the load of contestants.py r
 as native code, with one process on each processor.  Either both are in one cgroup (no
 competition), or each is in its own cgroup.  In the second case the weights are equal,
 as other weights would leave a processor idle.  All processes are started once and
-then stopped.  In each round, every contestant runs for a second, in a new order.  What it does
-before that does not count: after a pause, ioband compares the shared state with the open one.
+then stopped.  In each round, every contestant runs for a second, in a new order.  The time before
+it does not count: after a pause, ioband compares the shared state with the open one.
 
 The results are a contestant's rate divided by that of dm-linear in the same round, and
 ioband's rate divided by that of each scheduler.  Each result is the median over the

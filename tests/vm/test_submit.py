@@ -10,6 +10,7 @@ from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.load import Load, Stream, dirty_limit
+from harness.machine import UnsupportedError
 
 SPIN = ["chrt", "--fifo", "1", "taskset", "--cpu-list", "0", "sh", "-c", "while :; do :; done"]
 
@@ -18,6 +19,8 @@ SPIN = ["chrt", "--fifo", "1", "taskset", "--cpu-list", "0", "sh", "-c", "while 
 def test_beside_a_task_that_does_not_yield(ioband: Guest) -> None:
     """The reader has a higher priority than the spinner of its CPU, a worker has a lower one."""
     guest = ioband
+    if not guest.exists("/sys/devices/system/cpu/cpu1"):
+        raise UnsupportedError("the rival needs a processor of its own")
     with (
         null_blk(guest, **DISK | {"completion_nsec": 500_000, "hw_queue_depth": 8}) as below,
         Ioband(guest, "d", below, depth=4) as device,

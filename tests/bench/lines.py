@@ -207,8 +207,8 @@ def measure_one(
             guest.sleep(SETTLE_S)
             symbols = Symbols(guest.read("/proc/kallsyms"))
             entry.device.held()
-            found = evaluate(record(), symbols, MODULES[contestant.name], cpus)
-            held = entry.device.held()
+            accesses, held = record(), entry.device.held()
+            found = evaluate(accesses, symbols, MODULES[contestant.name], cpus)
     progress(f"{cpus} CPUs, {contestant.name}, {load}: {found.per_io:.1f} per I/O, held {held:.2f}")
     return found._replace(held=held)
 

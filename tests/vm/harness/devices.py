@@ -217,6 +217,8 @@ def mounted(
     guest.run([f"mkfs.{fstype}", "-q", device])
     guest.run(["mkdir", "-p", point])
     guest.run(["mount", "-t", fstype, "-o", options, device, point])
-    yield point
-    if guest.alive:
-        guest.run(["umount", point])
+    try:
+        yield point
+    finally:
+        if guest.alive:
+            guest.run(["umount", point])

@@ -28,11 +28,12 @@
 /*
  * The urgency of a bio of the current task, at its arrival; takes no lock.  Some bios delay other
  * tasks: swap, memory reclaim, metadata of a file system, and reads in one of its transactions.
- * They are dispatched at once, and the task pays later (debt.c).  Metadata that a task reads for
- * itself, and bios of a dying task, are dispatched at once as well, but only up to a debt.
- * Otherwise a group with no other I/O would get the whole device.  Discards may occupy the device
- * for long.  Discards of a dying task wait for their turn.  Discards that the system waits for are
- * dispatched out of turn, split by split.
+ * They are dispatched at once, and the task pays later (debt.c).  A task that reads metadata often
+ * holds the lock of a directory.  Tasks that die, and workers that do not return to user space, do
+ * not pay.  So all bios of the former, and metadata that the latter read, are dispatched at once
+ * only up to a debt.  Otherwise a group with no other I/O would get the whole device.  Discards may
+ * occupy the device for long.  Discards of a dying task wait for their turn.  Discards that the
+ * system waits for are dispatched out of turn, split by split.
  *
  * A transaction commits after all tasks in it have left it, and each fsync waits for the commit.
  * So with ext4 a truncate that reads the last block of its file delays the whole file system.
@@ -45,16 +46,17 @@
 enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 {
 	const blk_opf_t marked = bio->bi_opf & (REQ_META | REQ_PRIO);
+	const bool dying = ioband_throttle_task_is_dying(current);
 
 	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
 	    tsk_is_oom_victim(current) || ioband_throttle_reserve_is_low(bio))
 		return IOBAND_AT_ONCE;
-	if (marked && (op_is_write(bio_op(bio)) ||
+	if (marked && (op_is_write(bio_op(bio)) || (ioband_debt_task_pays() && !dying) ||
 		       current->flags & (PF_KTHREAD | PF_MEMALLOC_NOFS)))
 		return IOBAND_AT_ONCE;
 	if (current->journal_info && bio_op(bio) == REQ_OP_READ)
 		return IOBAND_AT_ONCE;
-	if (marked || ioband_throttle_task_is_dying(current))
+	if (marked || dying)
 		return ioband_io_has_no_data(bio) ? IOBAND_IN_TURN : IOBAND_AS_DEBT;
 	return IOBAND_IN_TURN;
 }
@@ -332,7 +334,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	if (wait)
 		ioband_throttle_wait(&waiter, times > 1);
 	if (owes)
-		ioband_debt_delay(io);
+		ioband_debt_delay(io, bio);
 	if (verdict == REFUSED)
 		ioband_complete_with(io, bio, BLK_STS_AGAIN);
 	if (verdict == GIVEN_BACK)

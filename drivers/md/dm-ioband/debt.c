@@ -2,15 +2,16 @@
 /*
  * dm-ioband: delay of tasks for the debt of their group.
  *
- * Swap, memory reclaim, writes of metadata and reads in a transaction are dispatched at once, as
- * other tasks may wait for them.  Their group pays with its next bios, but its debt is bounded, see
+ * Swap, memory reclaim, metadata and reads in a transaction are dispatched at once, as other tasks
+ * may wait for them.  Their group pays with its next bios, but its debt is bounded, see
  * IOBAND_DEBT_MAX.  A task that only swaps has no next bios.  Beyond the bound its I/O would be
  * free.
  *
  * So a task that has submitted such a bio for its own group sleeps on its way back to user space,
  * where it holds no lock or transaction.  It sleeps until the group has repaid half of the largest
- * debt, or until no sibling has bios.  It sleeps for a second for each MiB at most, and for
- * IOBAND_DEBT_WAIT.  After the first second, a signal ends the sleep.
+ * debt, or until no sibling has bios, for IOBAND_DEBT_WAIT at most.  What a task swaps or reclaims
+ * may be the memory of others.  For these bios it sleeps for a second for each MiB at most.  After
+ * the first second, a signal ends the sleep.
  *
  * The same holds for a group of the class idle while others are active.  A task may owe for several
  * groups, as with two swap devices in two pools, and for reads and writes.  All of it counts.
@@ -56,7 +57,7 @@ struct debtor {
 	struct hlist_node node;		/* in @debtors, by the task */
 	const struct task_struct *task;
 	struct ioband_group *group;	/* NULL after it was freed */
-	u64 bytes;			/* of its bios out of turn for @group */
+	u64 bytes;			/* swapped or reclaimed for @group; U32_MAX for others */
 	unsigned int dirs;		/* their directions, as bits */
 };
 
@@ -87,7 +88,7 @@ static bool is_of_task(const struct ioband_io *io)
 	struct cgroup_subsys_state *css;
 	bool is;
 
-	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
+	if (!ioband_debt_task_pays())
 		return false;
 	if (!ioband_mode_is_cgroup(READ_ONCE(io->target->member->mode)))
 		return true;
@@ -189,11 +190,18 @@ static void sleep_for_debt(struct callback_head *work)
 	end();
 }
 
+/* Does the current task read for itself: metadata, or in a transaction? */
+static bool is_for_itself(const struct bio *bio)
+{
+	return bio_op(bio) == REQ_OP_READ && !(bio->bi_opf & REQ_SWAP) &&
+	       !(current->flags & PF_MEMALLOC);
+}
+
 /*
  * Let the current task sleep on its way back to user space.  The bio is not submitted yet, so its
  * group is pinned.  Without memory the task does not sleep.
  */
-void ioband_debt_delay(const struct ioband_io *io)
+void ioband_debt_delay(const struct ioband_io *io, const struct bio *bio)
 {
 	struct debtor *debtor;
 	bool first = false;
@@ -211,7 +219,7 @@ void ioband_debt_delay(const struct ioband_io *io)
 		}
 	}
 	if (debtor) {
-		debtor->bytes += io->bytes;
+		debtor->bytes += is_for_itself(bio) ? U32_MAX : io->bytes;
 		debtor->dirs |= BIT(io->bill.dir);
 	}
 	spin_unlock_irq(&debtors_lock);

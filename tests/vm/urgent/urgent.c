@@ -16,6 +16,10 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#ifndef PF_USER_WORKER
+#define PF_USER_WORKER	PF_IO_WORKER	/* before 6.4 */
+#endif
+
 #define TEXT_MAX	256
 #define PAGE_KIB	(PAGE_SIZE / 1024)
 
@@ -26,6 +30,7 @@ enum how {
 	THREAD	= 1 << 3,	/* a kernel thread submits for it */
 	JOURNAL	= 1 << 4,	/* it is in a transaction of a file system */
 	NOFS	= 1 << 5,	/* memory reclaim must not enter file systems */
+	WORKER	= 1 << 6,	/* it is a worker of io_uring: does not return to user space */
 };
 
 static const struct {
@@ -45,6 +50,7 @@ static const struct {
 	{ "thread", 0, THREAD },
 	{ "journal", 0, JOURNAL },
 	{ "nofs", 0, NOFS },
+	{ "worker", 0, WORKER },
 };
 
 struct order {
@@ -104,9 +110,10 @@ static int submit(struct bio *bio, unsigned int how)
 	if (how & JOURNAL)
 		return submit_in_transaction(bio);
 	flags = current->flags;
-	current->flags |= (how & RECLAIM ? PF_MEMALLOC : 0) | (how & NOFS ? PF_MEMALLOC_NOFS : 0);
+	current->flags |= (how & RECLAIM ? PF_MEMALLOC : 0) | (how & NOFS ? PF_MEMALLOC_NOFS : 0) |
+			  (how & WORKER ? PF_USER_WORKER : 0);
 	ret = submit_bio_wait(bio);
-	current_restore_flags(flags, PF_MEMALLOC | PF_MEMALLOC_NOFS);
+	current_restore_flags(flags, PF_MEMALLOC | PF_MEMALLOC_NOFS | PF_USER_WORKER);
 	return ret;
 }
 

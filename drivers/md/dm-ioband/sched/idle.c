@@ -34,10 +34,10 @@
  *	200 bios of a for one of b: half a per cent, at any weight of a.  With slices, only the
  *	second counts: each bio of b costs two seeks, or 16 ms.
  *
- * Bios on which other tasks depend are dispatched at once, as for any entity, except reads of
- * metadata by a task for itself, outside a transaction.  A maximum applies as to any entity.  A
- * minimum at or below an entity of the class is kept only while the entity is served.  A latency
- * target there holds back no other entity, as the siblings are the reason by intention.
+ * Bios on which other tasks depend are dispatched at once, as for any entity.  A maximum applies as
+ * to any entity.  A minimum at or below an entity of the class is kept only while the entity is
+ * served.  A latency target there holds back no other entity, as the siblings are the reason by
+ * intention.
  */
 #include "idle.h"
 

@@ -81,7 +81,7 @@ int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio 
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && likely(!ioband_io_has_no_data(bio)) &&
-		 ioband_open_pin(io, group, io->op);
+		 READ_ONCE(target->pool->passes) && ioband_open_pin(io, group, io->op);
 	/* The task would not have to sleep for counters or for back-pressure. */
 	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
 	       rcu_access_pointer(group->stats) && !ioband_throttle_is_over(group, 1);
@@ -155,7 +155,7 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 		ioband_mode_is_cgroup(mode) ? find_group_of_css(scope, css) : NULL;
 
 	return group && rcu_access_pointer(group->stats) &&
-	       !rcu_access_pointer(group->open) ? group : NULL;
+	       !(READ_ONCE(target->pool->passes) && rcu_access_pointer(group->open)) ? group : NULL;
 }
 
 /*

@@ -129,7 +129,10 @@ struct ioband_group {
 	u32 below;			/* number of groups below, at any depth */
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];	/* of this group and all below */
 	struct ioband_stats __rcu *stats;	/* NULL after all were idle for long; under RCU */
-	/* @stats while bios are dispatched without the pool's lock, or NULL; written under it */
+	/*
+	 * @stats while bios may be dispatched without the pool's lock, if &ioband_pool.passes, or
+	 * NULL; written under it
+	 */
 	struct ioband_stats __rcu *open;
 	struct ioband_stats *retired;	/* former @stats that bios in flight may still use */
 	struct ioband_counters *totals;	/* sums of retired counters; NULL until the first */

@@ -27,7 +27,7 @@ ioband_open_recent(struct ioband_group __rcu **recent, const struct cgroup_subsy
  * @group: the group
  * @op: see &enum ioband_op
  *
- * Context: Under RCU-sched.
+ * Context: Under RCU-sched, after a look at &ioband_pool.passes or &ioband_member.recent there.
  *
  * Return: true if so: the bio may be dispatched.
  */
@@ -61,17 +61,22 @@ static __always_inline bool ioband_open_pin(struct ioband_io *io, struct ioband_
 static __always_inline bool ioband_open_enter(const struct ioband_target *target,
 					      struct ioband_io *io, const struct bio *bio)
 {
-	struct ioband_group __rcu **recent = READ_ONCE(target->member->recent);
 	const blk_opf_t opf = bio->bi_opf;
 	const u32 bytes = bio->bi_iter.bi_size;
+	struct ioband_group __rcu **recent;
 	struct ioband_group *group;
 	bool passed;
 
-	if (unlikely(!recent || !bytes || !ioband_blkcg_is_of_task(bio)))
+	if (unlikely(!bytes || !ioband_blkcg_is_of_task(bio)))
 		return false;
-	/* RCU-sched is cheaper than rcu_read_lock(), and suffices for so few instructions. */
+	/*
+	 * RCU-sched is cheaper than rcu_read_lock(), and suffices for so few instructions.  In the
+	 * shared state, groups may still be open, so @recent alone keeps a bio out.  It is read
+	 * here, where the task is not preempted: a bio that passes was at most that late.
+	 */
 	rcu_read_lock_sched();
-	group = ioband_open_recent(recent, ioband_blkcg_of_task());
+	recent = READ_ONCE(target->member->recent);
+	group = likely(recent) ? ioband_open_recent(recent, ioband_blkcg_of_task()) : NULL;
 	passed = likely(group) &&
 		 ioband_open_pin(io, group, op_is_write(opf) ? IOBAND_OP_WRITE : IOBAND_OP_READ);
 	if (passed) {

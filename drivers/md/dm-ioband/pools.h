@@ -72,6 +72,7 @@ struct ioband_pool {
 	u8 open_shift;			/* how often the limit is halved because it does not */
 	enum ioband_measure measure;
 	enum ioband_state state;
+	bool passes;		/* bios of open groups take no lock; written under @lock */
 	struct ioband_group *root;
 	struct ioband_scope scope;	/* groups found from the root */
 	struct xarray groups;		/* by number; looked up under RCU */

@@ -38,45 +38,42 @@ void ioband_state_arm_tick(struct ioband_pool *pool)
 	queue_delayed_work(ioband_dispatch_wq, &pool->tick, IOBAND_TICK);
 }
 
-/* Under the pool's lock. */
-static bool group_may_be_open(const struct ioband_group *group)
-{
-	return group->pool->state == IOBAND_OPEN && !group->pool->has_rest && !group->unindexed &&
-	       !ioband_limits_has_max(group);
-}
-
-/* Under the pool's lock. */
-static void set_open(struct ioband_group *group)
-{
-	struct ioband_stats *stats =
-		rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
-
-	rcu_assign_pointer(group->open, group_may_be_open(group) ? stats : NULL);
-}
-
 /*
- * Let bios of a device look for an open group, except in the shared state, which has none.  After
- * each change of the state or of its mode, under the pool's lock.
+ * Let bios of a device look for an open group, while the pool has some.  After each change of
+ * &ioband_pool.passes or of the mode of the device, under the pool's lock.
  */
 void ioband_state_set_recent(struct ioband_member *member)
 {
-	const bool open = ioband_mode_is_cgroup(member->mode) &&
-			  member->pool->state == IOBAND_OPEN;
+	const bool passes = ioband_mode_is_cgroup(member->mode) && member->pool->passes;
 
-	WRITE_ONCE(member->recent, open ? ioband_scope_of(member, member->mode)->recent : NULL);
+	WRITE_ONCE(member->recent, passes ? ioband_scope_of(member, member->mode)->recent : NULL);
 }
 
-/* Open and close groups after the state or a setting has changed. */
-static void update_open(struct ioband_pool *pool)
+/* Let bios of open groups pass without the lock, or no bio.  Does not visit the groups. */
+static void set_passes(struct ioband_pool *pool, bool passes)
 {
 	struct ioband_member *member;
-	struct ioband_group *group;
 
 	lockdep_assert_held(&pool->lock);
+	if (pool->passes == passes)
+		return;
+	WRITE_ONCE(pool->passes, passes);
 	list_for_each_entry(member, &pool->members, members)
 		ioband_state_set_recent(member);
-	list_for_each_entry(group, &pool->active, active)
-		set_open(group);
+}
+
+/* A bio of an active group took the lock in the open state: open the group if it may be. */
+static void set_open(struct ioband_group *group)
+{
+	struct ioband_pool *pool = group->pool;
+
+	if (pool->has_rest || group->unindexed || ioband_limits_has_max(group)) {
+		RCU_INIT_POINTER(group->open, NULL);
+		return;
+	}
+	rcu_assign_pointer(group->open, rcu_dereference_protected(group->stats,
+								  lockdep_is_held(&pool->lock)));
+	set_passes(pool, true);
 }
 
 /*
@@ -155,13 +152,13 @@ void ioband_state_share(struct ioband_pool *pool)
 	pool->open_fell = jiffies;
 	pool->open_shift = 0;
 	ioband_state_apply(pool, now_ns);
-	update_open(pool);
+	set_passes(pool, false);
 }
 
 /*
  * Enter the open state, in which only a maximum throttles bios.  Queued bios are dispatched, here
  * or soon by a work, except bios that wait for a maximum, a blocked device or a worker, and bios
- * without data.  Under the pool's lock.
+ * without data.  After that, the next bio lets open groups pass.  Under the pool's lock.
  */
 void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 {
@@ -173,7 +170,6 @@ void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 	ioband_core_note_sync(&pool->core, now_ns);
 	ioband_state_apply(pool, now_ns);
 	ioband_dispatch(pool, now_ns);
-	update_open(pool);
 }
 
 /* Mark a group that has a bio, and was not open, as active.  Under the pool's lock. */
@@ -221,21 +217,11 @@ void ioband_state_deactivate(struct ioband_group *group)
 	group->idle_since = jiffies;
 }
 
-/* A weight, maximum, minimum or latency target has changed. */
-void ioband_state_update(struct ioband_pool *pool)
-{
-	spin_lock_irq(&pool->lock);
-	ioband_overhead_forget(&pool->overhead);
-	ioband_dispatch(pool, ktime_get_ns());
-	update_open(pool);
-	spin_unlock_irq(&pool->lock);
-}
-
 /*
  * Walk over the active groups, of which there is one: called as often as there are such groups, it
  * returns each of them once.  The caller may drop the lock in between; a group that becomes active
- * meanwhile may be missed.  Under the pool's walk mutex and its lock, in the pool's tick or a
- * suspend.
+ * meanwhile may be missed.  Under the pool's walk mutex and its lock, in the pool's tick, a
+ * suspend or a message.
  */
 struct ioband_group *ioband_state_next_active(struct ioband_pool *pool)
 {
@@ -245,4 +231,26 @@ struct ioband_group *ioband_state_next_active(struct ioband_pool *pool)
 	lockdep_assert_held(&pool->walk);
 	list_move_tail(&group->active, &pool->active);
 	return group;
+}
+
+/*
+ * A weight, maximum, minimum or latency target has changed.  If it may be a maximum, all groups are
+ * closed; a group opens again with its next bio.  A group that becomes active meanwhile knows of
+ * the change.  May sleep.
+ */
+void ioband_state_update(struct ioband_pool *pool)
+{
+	u32 left;
+
+	mutex_lock(&pool->walk);
+	spin_lock_irq(&pool->lock);
+	ioband_overhead_forget(&pool->overhead);
+	ioband_dispatch(pool, ktime_get_ns());
+	left = pool->core.has_max ? pool->nr_active : 0;
+	for (; left && !list_empty(&pool->active); left--) {
+		RCU_INIT_POINTER(ioband_state_next_active(pool)->open, NULL);
+		ioband_dispatch_yield(pool);
+	}
+	spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->walk);
 }

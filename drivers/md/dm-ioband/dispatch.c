@@ -37,6 +37,9 @@
  */
 #define IOBAND_HOLD_IOS		256
 
+/* Most streams of which bios are shown to the core again, after a wait, in one dispatch. */
+#define IOBAND_HOLD_STREAMS	64
+
 /*
  * The same for other calls while a work is going to continue.  An interrupt may complete many bios,
  * each of which calls.
@@ -165,8 +168,12 @@ static void wait_for_others(struct ioband_stream *stream, u64 now_ns)
 /* Skip the next bio of a queue, as its device is blocked. */
 static void park_next(struct ioband_stream *stream, int kept)
 {
+	struct ioband_pool *pool = stream->group->pool;
+
 	stream->parked[kept] = next_held(stream, kept);
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
+	if (list_empty(&stream->park))
+		list_add_tail(&stream->park, &pool->parked);
+	ioband_core_withdraw(&pool->core, &stream->leaf, stream_dirs(stream));
 }
 
 static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
@@ -182,19 +189,26 @@ static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
 	}
 }
 
-/*
- * Stop skipping bios, as a device is no longer blocked.  All groups with queued bios are active.
- * Under the pool's lock, when the limits of the pool's state are applied.
- */
-void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
+/* Let the core know of bios that are not skipped any more, of some streams in a call. */
+static void unpark_some(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_stream *stream;
-	struct ioband_group *group;
 
+	for (u32 some = IOBAND_HOLD_STREAMS; some && !list_empty(&pool->unparked); some--) {
+		stream = list_first_entry(&pool->unparked, struct ioband_stream, park);
+		list_del_init(&stream->park);
+		unpark_stream(stream, now_ns);
+	}
+}
+
+/*
+ * Stop skipping bios with the next dispatches, as a device is no longer blocked.  Under the pool's
+ * lock, when the limits of the pool's state are applied.
+ */
+void ioband_dispatch_unpark(struct ioband_pool *pool)
+{
 	lockdep_assert_held(&pool->lock);
-	list_for_each_entry(group, &pool->active, active)
-		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
-			unpark_stream(stream, now_ns);
+	list_splice_tail_init(&pool->parked, &pool->unparked);
 }
 
 /*
@@ -474,6 +488,7 @@ static void release_discards(struct ioband_pool *pool, u64 now_ns)
 static void show_discards(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_stream *stream, *next;
+	u32 some = IOBAND_HOLD_STREAMS;
 	struct bio *bio;
 	u64 us;
 
@@ -481,7 +496,7 @@ static void show_discards(struct ioband_pool *pool, u64 now_ns)
 		return;
 	us = ioband_split_discards_us(pool);
 	list_for_each_entry_safe(stream, next, &pool->discarders, discard_wait) {
-		if (us >= IOBAND_DISCARD_US)
+		if (us >= IOBAND_DISCARD_US || !some--)
 			return;
 		bio = next_held(stream, IOBAND_KEPT_NO_DATA);
 		if (bio && !may_discard(stream, bio, us, now_ns))
@@ -500,6 +515,7 @@ static void dispatch_some(struct ioband_pool *pool, u64 now_ns, u32 left)
 	u64 wake_ns = IOBAND_NO_WAKEUP;
 	struct ioband_leaf *leaf;
 
+	unpark_some(pool, now_ns);
 	release_discards(pool, now_ns);
 	show_discards(pool, now_ns);
 	do {
@@ -509,7 +525,7 @@ static void dispatch_some(struct ioband_pool *pool, u64 now_ns, u32 left)
 		}
 	} while (left && ioband_slice_start_flush(&pool->core, now_ns) &&
 		 !ioband_flush_start(pool));
-	pool->has_rest = !left;
+	pool->has_rest = !left || !list_empty(&pool->unparked);
 	if (unlikely(pool->has_rest))
 		queue_work(ioband_dispatch_wq, &pool->rest);
 	if (unlikely(!list_empty(&pool->discarders)) && !pool->lost.inflight)

@@ -12,7 +12,7 @@ typedef bool (*ioband_wanted_fn)(const struct ioband_io *io, const void *of);
 
 int ioband_dispatch_init(void);
 void ioband_dispatch_exit(void);
-void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
+void ioband_dispatch_unpark(struct ioband_pool *pool);
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
 u32 ioband_dispatch_split_large(const struct ioband_io *io);
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);

@@ -461,6 +461,7 @@ static void group_free(struct ioband_group *group)
 	ioband_group_set_weight(group, 0);	/* leaves the idle class */
 	ioband_stream_end(group);
 	WARN_ON_ONCE(!list_empty(&group->own.discard_wait));
+	list_del(&group->own.park);
 	ioband_core_remove_leaf(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);
 	pool->nr_groups--;

@@ -50,6 +50,7 @@ struct ioband_stream {
 	struct bio_list held[IOBAND_NR_KEPT];	/* queued bios, oldest first */
 	/* last of the bios at the head of each that are skipped: their devices are blocked */
 	struct bio *parked[IOBAND_NR_KEPT];
+	struct list_head park;		/* in a list of the pool, at least while bios are skipped */
 	/* in &ioband_queue.waiting, while writes wait for its worker */
 	struct list_head wbt_wait;
 	/* in &ioband_pool.discarders, while bios without data wait */

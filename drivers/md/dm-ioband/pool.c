@@ -546,6 +546,8 @@ static struct ioband_pool *pool_new(const char *name)
 	INIT_LIST_HEAD(&pool->plain_stats);
 	INIT_LIST_HEAD(&pool->dirty);
 	INIT_LIST_HEAD(&pool->discarders);
+	INIT_LIST_HEAD(&pool->parked);
+	INIT_LIST_HEAD(&pool->unparked);
 	bio_list_init(&pool->discards);
 	ioband_discard_init(&pool->lost);
 	hrtimer_setup(&pool->wake, ioband_dispatch_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);

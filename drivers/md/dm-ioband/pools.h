@@ -100,6 +100,8 @@ struct ioband_pool {
 	struct ioband_lost lost;
 	/* streams with bios without data that the core does not know of */
 	struct list_head discarders;
+	struct list_head parked;	/* streams with bios that are skipped */
+	struct list_head unparked;	/* streams of which these are not skipped any more, soon */
 	struct bio_list discards;	/* out of turn, split by split */
 	/* ioband_dispatch_take() looks for bios there, maybe without @lock */
 	struct ioband_stream *looking;

@@ -114,7 +114,7 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 		limit_ios = ioband_lone_limit(&pool->lone, limit_ios);
 	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, pool->lost.inflight,
 				       now_ns)))
-		ioband_dispatch_unpark(pool, now_ns);
+		ioband_dispatch_unpark(pool);
 	if (shared && pool->open_ios && limit_ios < U32_MAX)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
 	ioband_stall_apply(&pool->stall, &pool->core, limit_ios);

@@ -106,6 +106,7 @@ void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group
 {
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
+	INIT_LIST_HEAD(&stream->park);
 	INIT_LIST_HEAD(&stream->wbt_wait);
 	INIT_LIST_HEAD(&stream->discard_wait);
 	for (int kept = 0; kept < IOBAND_NR_KEPT; kept++)
@@ -147,6 +148,7 @@ static void stream_free(struct ioband_stream *stream)
 		     !list_empty(&stream->discard_wait));
 	ioband_core_remove_leaf(&group->pool->core, &stream->leaf);
 	list_del(&stream->streams);
+	list_del(&stream->park);
 	if (stream_is_run(stream))
 		group->streams->nr_runs--;
 	else

@@ -557,17 +557,26 @@ void ioband_dispatch_rest(struct work_struct *work)
 /* Dispatch writes of these streams that waited for a worker; some may have to wait again. */
 void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *waiting)
 {
-	struct ioband_stream *stream, *next;
-	u64 now_ns;
+	u32 some = IOBAND_HOLD_STREAMS;
+	struct ioband_stream *stream;
+	LIST_HEAD(ended);
 
 	spin_lock_irq(&pool->lock);
-	now_ns = ktime_get_ns();
-	list_for_each_entry_safe(stream, next, waiting, wbt_wait) {
+	list_splice_init(waiting, &ended);
+	while (!list_empty(&ended)) {
+		stream = list_first_entry(&ended, struct ioband_stream, wbt_wait);
 		end_wait(stream);
 		if (stream_dirs(stream) & BIT(IOBAND_DIR_WRITE))
-			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
+			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE,
+					 ktime_get_ns());
+		if (!--some) {
+			some = IOBAND_HOLD_STREAMS;
+			spin_unlock_irq(&pool->lock);
+			cond_resched();
+			spin_lock_irq(&pool->lock);
+		}
 	}
-	ioband_dispatch(pool, now_ns);
+	ioband_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 }
 

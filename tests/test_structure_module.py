@@ -18,6 +18,8 @@ DEFINED = re.compile(
     r"^(?!static|struct \w+ \{|#|/)[a-z][\w \t*]*?\b(\w+)\([^;{}]*\)\s*(?:__\w+\([^)]*\)\s*)?\n\{",
     re.MULTILINE,
 )
+FUNCTION = re.compile(r"^[a-z][^;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+WALK = re.compile(r"\blist_for_each_entry\w*\([^;{]*&pool->active\b")
 BODY = re.compile(r"^\{\n.*?^\}", re.MULTILINE | re.DOTALL)
 
 
@@ -142,3 +144,22 @@ def test_arrows_that_run_back_up_are_found(tmp_path: Path) -> None:
     assert faults(tmp_path, layers) == ["low/down is below top: top_call"]
     (tmp_path / "new.c").write_text("")
     assert "new: not in the list" in faults(tmp_path, layers)
+
+
+def walks_over_groups(root: Path) -> set[str]:
+    """Functions with a loop over the active groups that does not drop the pool's lock."""
+    return {
+        f"{path.stem}: {name}"
+        for path in sorted(root.rglob("*.c"))
+        for name, body in FUNCTION.findall(path.read_text())
+        if WALK.search(body)
+    }
+
+
+def test_no_bio_waits_for_a_walk_over_all_groups() -> None:
+    """Except for few groups, IOBAND_SCAN_GROUPS, and to set a minimum."""
+    assert walks_over_groups(REPO / MODULE) == {
+        "limits: inflight_ios",
+        "pool: is_overhead_high",
+        "pool: moved_part",
+    }

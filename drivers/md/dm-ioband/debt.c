@@ -235,13 +235,14 @@ void ioband_debt_delay(const struct ioband_io *io, const struct bio *bio)
 void ioband_debt_forget(const struct ioband_group *group)
 {
 	struct debtor *debtor;
-	int bucket;
 
-	spin_lock_irq(&debtors_lock);
-	hash_for_each(debtors, bucket, debtor, node)
-		if (debtor->group == group)
-			debtor->group = NULL;
-	spin_unlock_irq(&debtors_lock);
+	for (u32 chain = 0; chain < HASH_SIZE(debtors); chain++) {
+		spin_lock_irq(&debtors_lock);
+		hlist_for_each_entry(debtor, &debtors[chain], node)
+			if (debtor->group == group)
+				debtor->group = NULL;
+		spin_unlock_irq(&debtors_lock);
+	}
 }
 
 /*

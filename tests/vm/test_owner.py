@@ -235,18 +235,21 @@ def linear_above(setup: Setup) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def raid1_above(setup: Setup) -> Iterator[str]:
-    """MD RAID 1 with one half here and one on a disk without ioband: a thread submits writes."""
+def raid_above(setup: Setup, level: int) -> Iterator[str]:
+    """MD RAID with one disk here and one without ioband: a thread submits writes.
+
+    All reads come from here: RAID 1 is told so, and RAID 10 prefers the first disk that is idle.
+    """
     guest = setup.guest
-    guest.run(["modprobe", "raid1"])
-    with null_blk(guest, "nullb1", size_mib=512, memory_backed=1) as mirror:
+    guest.run(["modprobe", "raid456" if level == 5 else f"raid{level}"])
+    with null_blk(guest, "nullb1", size_mib=512, memory_backed=1) as other:
         guest.run(
-            "mdadm --create /dev/md0 --run --assume-clean --metadata=1.0 --level=1 -n 2 "
-            f"{setup.dev.path} --write-mostly {mirror} && udevadm settle"
+            f"mdadm --create /dev/md0 --run --assume-clean --metadata=1.0 --level={level} -n 2 "
+            f"{setup.dev.path} {'--write-mostly ' * (level == 1)}{other} && udevadm settle"
         )
         yield "/dev/md0"
         guest.run(["mdadm", "--stop", "/dev/md0"])
-        guest.run(["mdadm", "--zero-superblock", setup.dev.path, mirror])
+        guest.run(["mdadm", "--zero-superblock", setup.dev.path, other])
 
 
 @contextlib.contextmanager
@@ -263,14 +266,15 @@ def loop_above(setup: Setup, direct: str) -> Iterator[str]:
 LAYERS = {
     "linear": linear_above,
     "crypt": crypt_above,
-    "raid1": raid1_above,
+    "raid1": lambda setup: raid_above(setup, 1),
+    "raid10": lambda setup: raid_above(setup, 10),
     "loop-direct": lambda setup: loop_above(setup, "on"),
     "loop-buffered": lambda setup: loop_above(setup, "off"),
 }
 
 
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("layer", variants(LAYERS, "crypt", "raid1", "loop-buffered"))
+@pytest.mark.parametrize("layer", variants(LAYERS, "crypt", "raid1", "raid10", "loop-buffered"))
 def test_layers_above_keep_the_owner(setup: Setup, layer: str) -> None:
     with LAYERS[layer](setup) as path:
         setup.guest.run(["udevadm", "settle"])
@@ -287,6 +291,17 @@ def test_layers_above_keep_the_owner(setup: Setup, layer: str) -> None:
         done = watch.done()
         assert done["b"].read >= 4 * MIB, "direct reads"
         assert done["a"].read == 0
+
+
+def test_writes_of_raid5_above_are_roots(setup: Setup) -> None:
+    """Its stripes do not record the cgroup."""
+    with raid_above(setup, 5) as path:
+        setup.guest.run(["udevadm", "settle"])
+        watch = setup.watch()
+        before = charged(setup.dev)["root"]
+        write_file(setup.a, path, 4, "oflag=direct")
+        assert (charged(setup.dev)["root"] - before).write >= 4 * MIB
+        assert watch.done()["a"].write == 0
 
 
 @pytest.mark.all_kernels

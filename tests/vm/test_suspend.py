@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import mounted, null_blk, scsi_debug, sectors
+from harness.devices import linear, mounted, null_blk, scsi_debug, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
@@ -359,6 +359,34 @@ def test_held_bios_of_a_deleted_disk_fail_at_once(ioband: Guest) -> None:
     assert took_s < 10  # a busy guest is slow to report it
     assert errors > reads - 20
     assert held > reads // 2
+
+
+def test_held_bios_of_a_disk_deleted_below_another_device_fail_in_turn(ioband: Guest) -> None:
+    """ioband does not see that the disk is gone: the maximum holds, and no bio is lost."""
+    guest = ioband
+    guest.expect_dmesg("I/O error|rejecting I/O|Synchroniz")
+    reads, riops = 100, 20
+    load = {"rw": "read", "iodepth": reads, "number_ios": reads}
+    keep = {"size": f"{reads * 4}k", "continue_on_error": "all", "output-format": "json"}
+    with (
+        scsi_debug(guest) as disk,
+        linear(guest, "volume", disk) as volume,
+        Ioband(guest, "d", volume.path) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        device.set_max(group, riops=riops)
+        job = start_fio(group, device.path, **load, **keep)
+        wait_until_held(device, reads // 2)
+        deleted_ms = guest.now_ms()
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/device/delete", "1")
+        held = device.info().held.ios
+        out = job.wait(30, check=False).out
+        took_ms = guest.now_ms() - deleted_ms
+        errors = json.loads(out[out.index("{") :])["jobs"][0]["total_err"]
+        assert device.info().held.ios == 0
+    print(f"{errors} errors in {took_ms} ms, of {held} held when the disk was deleted")
+    assert held <= errors < reads
+    assert took_ms > 1000 * held / riops / 2
 
 
 # -- back-pressure -------------------------------------------------------------------------

@@ -81,6 +81,32 @@ def test_io_max_below(ioband: Guest, groups: Groups, tags: int, rw: str) -> None
             keeps(running(guest, device.path, groups, rw, SETTLE_S), plain)
 
 
+def test_io_max_below_with_slices_by_time(ioband: Guest, groups: Groups) -> None:
+    """The delayed group waits in slices of its own; the other one has its share of the time."""
+    guest = ioband
+    with null_blk(guest, **DISK) as below:
+        groups[0].set("io.max", f"{number_of(guest, below)} riops=10")
+        with linear(guest, "plain", below) as device:
+            plain = running(guest, device.path, groups, "randread", 1)
+        for weight in (100, 900):
+            with Ioband(guest, "d", below, slice=20, measure="time") as device:
+                device.set_weight(groups[1], weight)
+                got = running(guest, device.path, groups, "randread", 2, 20)
+            share = weight / (weight + 100)
+            assert got["b"].iops == pytest.approx(share * plain["b"].iops, rel=0.1), weight
+
+
+def test_io_max_below_with_slices_by_bytes(ioband: Guest, groups: Groups) -> None:
+    """The other one has as many bytes as the delayed group, while the disk is idle."""
+    guest = ioband
+    with null_blk(guest, **DISK) as below:
+        groups[0].set("io.max", f"{number_of(guest, below)} riops=10")
+        with Ioband(guest, "d", below, slice=20) as device:
+            got = running(guest, device.path, groups, "randread", 2, 20)
+    assert got["a"].iops == pytest.approx(10, rel=0.1)
+    assert got.ratio("b", "a") == pytest.approx(1, rel=0.2)
+
+
 def test_io_max_below_a_minimum(ioband: Guest, groups: Groups) -> None:
     """A minimum that the policy below makes too high takes nothing from the other group."""
     guest = ioband
@@ -141,20 +167,40 @@ def test_slow_disk_of_a_volume(ioband: Guest, groups: Groups) -> None:
             keeps(over_two(guest, device.path, groups), plain)
 
 
-def test_disk_of_a_volume_hangs(ioband: Guest, groups: Groups) -> None:
-    """The same, and the disk completes nothing any more."""
-    guest = ioband
+@contextlib.contextmanager
+def volume_that_hangs(guest: Guest) -> Iterator[tuple[str, DmDevice]]:
+    """A volume over two disks, and the device that makes its second half hang."""
     with (
         null_blk(guest, size_mib=512, **DISKS[64]) as one,
         null_blk(guest, "nullb1", size_mib=512, **DISKS[64]) as disk,
         linear(guest, "two", disk) as two,
         volume(guest, one, two.path) as below,
     ):
+        yield below, two
+
+
+def test_disk_of_a_volume_hangs(ioband: Guest, groups: Groups) -> None:
+    """The same, and the disk completes nothing any more."""
+    guest = ioband
+    with volume_that_hangs(guest) as (below, two):
         plain = over_two(guest, below, groups, two)
         with Ioband(guest, "d", below) as device:
             got = over_two(guest, device.path, groups, two)
     assert got["a"].iops == plain["a"].iops == 0
     assert got["b"].iops > 0.9 * plain["b"].iops, (got["b"].iops, plain["b"].iops)
+
+
+def test_disk_of_a_volume_hangs_with_slices(ioband: Guest, groups: Groups) -> None:
+    """The slice of the reader of that disk does not end until its bios complete; then all go on."""
+    guest = ioband
+    with (
+        volume_that_hangs(guest) as (below, two),
+        Ioband(guest, "d", below, slice=20, measure="time") as device,
+    ):
+        got = over_two(guest, device.path, groups, two)
+        assert got["a"].iops == got["b"].iops == 0
+        again = running(guest, device.path, groups, "randread", 1)
+    assert all(again[name].iops > 0 for name in "ab"), again
 
 
 def test_it_is_named(tool: Tool) -> None:

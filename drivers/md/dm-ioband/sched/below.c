@@ -61,9 +61,10 @@
  *
  * A mild policy is not found: then the search for the limit finds that one or two bios in flight
  * are as good as many, and the bios of both flows take as long.  A disk with a head, without
- * slices, starves some bios for others: there a flow may be apart for a while.  With slices, the
- * slice bounds what one leaf can take from others.  While a device of the pool hangs, sched/stall.c
- * decides which bios count.
+ * slices, starves some bios for others: there a flow may be apart for a while.  With slices, no
+ * flow is apart.  If device time is charged, delayed bios use up the slices of their leaf, and
+ * others keep their share.  If bytes are charged, others have no more of these than the delayed
+ * leaf.  While a device of the pool hangs, sched/stall.c decides which bios count.
  */
 #include "below.h"
 

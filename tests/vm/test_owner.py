@@ -236,7 +236,7 @@ def linear_above(setup: Setup) -> Iterator[str]:
 
 @contextlib.contextmanager
 def raid_above(setup: Setup, level: int) -> Iterator[str]:
-    """MD RAID with one disk here and one without ioband: a thread submits writes.
+    """MD RAID with one disk here and one without ioband.
 
     All reads come from here: RAID 1 is told so, and RAID 10 prefers the first disk that is idle.
     """

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import linear, mounted, null_blk, scsi_debug, sectors
+from harness.devices import DmDevice, linear, mounted, null_blk, scsi_debug, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
@@ -189,6 +189,29 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
         assert 25 - gone <= asked <= OTHER_DEPTH + many + UDEV_READS
         top.dmsetup("resume", "--noudevsync")
         wait_until_read(top, "/a", after["/a"].read.ios + 5)
+
+
+def test_noflush_suspend_gives_back_no_bio_in_part(ioband: Guest) -> None:
+    """The lock is dropped between bios, and a split of a discard may be dispatched meanwhile."""
+    guest = ioband
+    options = {"irqmode": 2, "completion_nsec": 50_000, "memory_backed": 1, "discard": 1}
+    guest.run(["modprobe", "dm-delay"])
+    with null_blk(guest, "nullb7", size_mib=1024, **options) as disk, two_groups(guest) as groups:
+        full, other = groups
+        # Discards are as slow as writes, so that they are split.
+        table = f"0 {sectors(guest, disk)} delay {disk} 0 0 {disk} 0 4"
+        with DmDevice(guest, "slow", table) as slow, Ioband(guest, "top", slow.path) as top:
+            name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
+            guest.write(f"/sys/block/{name}/queue/discard_max_bytes", str(96 << 10))
+            rival = start_fio(other, top.path, iodepth=OTHER_DEPTH, **ENDLESS)
+            discards = full.start(f"while true; do blkdiscard --force {top.path}; done")
+            for _ in range(10):
+                wait_until_held(top, 500)
+                top.suspend(noflush=True)
+                assert top.info().held == (0, 0)
+                top.dmsetup("resume", "--noudevsync")
+            slow.reload(f"0 {sectors(guest, disk)} linear {disk} 0")  # for the rest
+            end(rival, discards)
 
 
 @pytest.mark.long("a minute at a device of ten reads a second")

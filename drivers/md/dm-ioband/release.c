@@ -121,27 +121,28 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
 }
 
 /*
- * Bios that a suspend must dispatch: bios with a dispatched split, and bios that arrived with
- * REQ_NOWAIT.  device-mapper would resubmit the latter from a worker, with the flag.  The device
- * below refuses such a bio if it must split it, or has no free request.  io_uring of 6.12 and
- * before takes that for an error.
+ * Bios that a suspend may return.  It must dispatch bios with a dispatched split, and bios that
+ * arrived with REQ_NOWAIT.  device-mapper would resubmit the latter from a worker, with the flag.
+ * The device below refuses such a bio if it must split it, or has no free request.  io_uring of
+ * 6.12 and before takes that for an error.
  */
-static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
+static bool io_of_target_may_return(const struct ioband_io *io, const void *of)
 {
-	return io->target == of && (io->split_bytes || io->nowait);
+	return io->target == of && !io->split_bytes && !io->nowait;
 }
 
 /*
  * Remove the queued bios for a target, or for all, from a stream.  With @requeue, bios that may be
  * returned are moved to @taken; the others are dispatched, those without data split by split.
- * Under the pool's lock, which may be dropped meanwhile.
+ * Under the pool's lock, which may be dropped meanwhile: a bio of which a split is dispatched then
+ * must not be returned any more.
  */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)
 {
 	if (requeue)
-		ioband_dispatch_take(stream, NULL, U64_MAX, io_of_target_must_go, target);
-	ioband_dispatch_take(stream, requeue ? taken : NULL, U64_MAX, io_is_of_target, target);
+		ioband_dispatch_take(stream, taken, U64_MAX, io_of_target_may_return, target);
+	ioband_dispatch_take(stream, NULL, U64_MAX, io_is_of_target, target);
 }
 
 /*

@@ -212,6 +212,7 @@ def test_noflush_suspend_gives_back_no_bio_in_part(ioband: Guest) -> None:
                 top.dmsetup("resume", "--noudevsync")
             slow.reload(f"0 {sectors(guest, disk)} linear {disk} 0")  # for the rest
             end(rival, discards)
+            guest.run("while pgrep -x blkdiscard; do sleep 0.1; done")  # it waits for its bios
 
 
 @pytest.mark.long("a minute at a device of ten reads a second")
